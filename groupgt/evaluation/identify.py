@@ -24,7 +24,6 @@ from groupgt.metrics.language import Metric, list_metrics, parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.policy import Policy
 from groupgt.model.values import means_over_trials, total
 from groupgt.options import Doc
 from groupgt.render.results import Result
@@ -177,17 +176,12 @@ def _joined(same: list[Setting]) -> Setting:
 
 def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -> Iterator[Setting]:
     grades = truth.judgments.alternative_grade
-    usual_policy = Policy()
-    kept: dict[str, Any] = {
-        name: getattr(request.policy, name) for name in ("flat_gt", "empty_groups", "absent", "extra")
-    }
-    kept["missing"] = "error" if request.policy.missing == "error" else "zero"
-    base = Policy(undefined="zero", **kept)
-    # What is skipped is one of the populations, and what is only checked changes no value.
-    given = replace(request.policy, undefined="skip", **{name: getattr(usual_policy, name) for name in kept})
+    rules = request.policy
+    # Queries that are skipped are one of the populations.
+    given = replace(rules, undefined="zero", missing="error" if rules.missing == "error" else "zero")
+    base = replace(given, duplicates="penalize", unjudged="nonrelevant", ties="id", level=None, importance=())
     policies = {
         "": base,
-        given.changes: replace(given, undefined="zero", **kept),
         "ties=input": replace(base, ties="input"),
         "duplicates=drop": replace(base, duplicates="drop"),
         "autorag": replace(base, ties="input", duplicates="keep"),
@@ -197,6 +191,8 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
     for level in (2, 3):
         if (grades >= level).any() and (grades < level).any():
             policies[f"level={level}"] = replace(base, level=float(level))
+    if given not in policies.values():
+        policies[rules.changes] = given
     usual = OF_SHAPE[truth.shape]
     oddness_of = dict(_metrics(names, usual))
     system: Any = run
