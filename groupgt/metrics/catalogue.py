@@ -52,12 +52,14 @@ MEANT: dict[str, str] = {
 }
 
 # Names in other tools that stand for no metric of groupgt: the reason, and what to use instead.
-ABSENT: dict[str, str] = dict.fromkeys(
-    ("recall_micro", "micro_recall"),
-    "a micro-average pools the documents of all queries, so no query has a value to test or slice. Write "
-    "recall.trec{at} for a mean over queries, or divide the mean of hits{at} by the mean of num_rel for the "
-    "micro-average",
-)
+ABSENT: dict[str, str] = {
+    alias: f"a micro-average pools the documents of all queries, so no query has a value to test or slice. Write {way}"
+    for name, way in (
+        ("recall", "recall.trec{at} for a mean over queries, or divide the mean of hits{at} by the mean of num_rel"),
+        ("precision", "precision.trec@K, whose mean is the same, or divide the mean of hits by the mean of num_ret"),
+    )
+    for alias in (f"{name}_micro", f"micro_{name}")
+}
 
 # trec_eval's names that end in a cutoff, such as P_5 or P.5: only these imply its convention.
 TREC_EVAL: dict[str, str] = {

@@ -44,6 +44,10 @@ def test_a_micro_average_is_the_ratio_of_two_means() -> None:
     found = groupgt.evaluate(truth, run, ["hits@5", "num_rel", "recall.trec@5"])
     assert found["hits@5"] / found["num_rel"] == 2 / 4
     assert found["recall.trec@5"] == (1 / 3 + 1) / 2
+    # Of three results, two are relevant; of the first two places of both queries, one each.
+    found = groupgt.evaluate(truth, {"q1": ["a", "x"], "q2": ["d"]}, ["hits", "num_ret", "precision.trec@2"])
+    assert found["hits"] / found["num_ret"] == 2 / 3
+    assert found["precision.trec@2"] == 2 / 4
 
 
 def test_the_same_hits_serve_all_metrics() -> None:

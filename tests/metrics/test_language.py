@@ -108,6 +108,8 @@ def test_reads(text: str, canonical: str) -> None:
         ("recall_micro@5", "micro-average pools the documents of all queries"),
         ("recall_micro@5", "Write recall.trec@5 for a mean over queries, or divide the mean of hits@5 by"),
         ("micro_recall", "or divide the mean of hits by the mean of num_rel"),
+        ("precision_micro@5", "Write precision.trec@K, whose mean is the same"),
+        ("micro_precision", "micro-average pools the documents of all queries"),
         ("rbp_p5", "did you mean 'rbp(graded=True, p=0.5)'"),
         ("recall_any_at_5", "did you mean 'recall_any@5'"),
         ("iprec@1.5", "recall: expected a number from 0 to 1, found 1.5"),
