@@ -18,13 +18,12 @@ from groupgt.cli.options import (
     LABELLER,
     METRIC,
     METRICS,
+    OF_STAGES,
     ONE_RUN,
     RUNS,
-    SCORES,
     SEVERAL_CONVENTIONS,
     SORT,
     THE_RUN,
-    TOOLS,
     TRUTH,
 )
 from groupgt.evaluation.evaluate import evaluate_run
@@ -156,7 +155,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence
 @command("stages")
 @out.table_option("--groups", help="Write one row per group, with its stages (.csv, .jsonl or .parquet).")
 @out.format_option
-@input_options(TRUTH, BY, LABELLER, SCORES, TOOLS)
+@input_options(TRUTH, BY, LABELLER, OF_STAGES)
 @click.argument("runs", metavar="STAGES...", nargs=-1, required=True)
 def stages_command(inputs: Inputs, runs: tuple[str, ...], groups: Path | None, style: str) -> None:
     """Find the pipeline stage at which each group is lost.

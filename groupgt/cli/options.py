@@ -46,13 +46,12 @@ _convention = options_of(declared.ConventionOptions)["convention"]
 
 
 PARTS = option_of(options_of(declared.OneRunOptions)["parts"])
-_READING = options_in(
-    declared.RunOptions,
-    "run_format",
-    PARTS,
-    "scores",
-    click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB. With a limit, groupgt streams files."),
+_MEMORY = click.option(
+    "--memory", metavar="SIZE", help="Memory limit, such as 2GB. With a limit, groupgt streams files."
 )
+_READING = options_in(declared.RunOptions, "run_format", PARTS, "scores", _MEMORY)
+# For runs of which each is one file.
+OF_STAGES = options_in(declared.RunOptions, "run_format", "scores", _MEMORY)
 NAMES = default_option(
     "--names",
     type=click.Choice(["file", "tag"]),

@@ -46,7 +46,7 @@ TAKES = {
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
     "outcomes": TRUTH | RUNS | LABELLER | {"-k"},
-    "stages": TRUTH | LABELLER | {"--by"},  # a stage is a run and a cutoff
+    "stages": (TRUTH | RUNS | LABELLER | {"--by"}) - {"--parts"},  # a stage is one file
     "convert": TRUTH | {"--parts"},  # --from says the format of results too; all of them are held
 }
 
