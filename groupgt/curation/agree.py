@@ -152,8 +152,7 @@ def agreement_of(
 ) -> Agreement:
     """Compare two labellers or annotators with the data in a request."""
     other_request = request
-    if run is not None:
-        request.reading.require_columns([run])
+    request.reading.require_columns([] if run is None else [run])
     if other_labeller is not None:
         other_request = replace(request, labeller=labeller_of(other_labeller, request.sources))
     if other_truth is None:

@@ -124,6 +124,7 @@ def check(
         named = [(name if isinstance(runs, Mapping) else str(run), run) for name, run in named_runs(runs)]
     else:
         named = [("run", runs)]
+    request.reading.require_columns([run for _, run in named])
     file = truth if isinstance(truth, (str, os.PathLike)) else None
     if near_duplicates and not request.passages:
         raise ConfigError("near_duplicates: needs passage text; pass corpus")

@@ -70,8 +70,15 @@ def evaluate(
 def evaluate_given(request: Request, truth: Any, run: Any) -> Evaluated:
     """Evaluate one run on ground truth, both in any form that users may pass."""
     refuse_swapped(truth, run)
+    return evaluate_one(request, request.truth_of(truth), run)
+
+
+def evaluate_one(request: Request, truth: GroundTruth, run: Any) -> Evaluated:
+    """Evaluate one run in any form, and refuse options that do not apply to it."""
     request.reading.require_columns([run])
-    return evaluate_run(request, request.truth_of(truth), run)
+    evaluation = evaluate_run(request, truth, run)
+    check_directions(request.options["scores"], [evaluation.name])
+    return evaluation
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluated:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
 
-from groupgt.evaluation.evaluate import evaluate_each, evaluate_given
+from groupgt.evaluation.evaluate import evaluate_each, evaluate_one
 from groupgt.evaluation.misses import (
     Failures,
     PlacedGroup,
@@ -180,7 +180,5 @@ def misses(
     grouped = request.truth_of(truth)
     texts = request.sources.texts(None, "corpus")
     several = are_several(run, grouped)
-    evaluations = (
-        evaluate_each(request, grouped, named_runs(run)) if several else [evaluate_given(request, grouped, run)]
-    )
+    evaluations = evaluate_each(request, grouped, named_runs(run)) if several else [evaluate_one(request, grouped, run)]
     return Misses.of(evaluations, k, worst, texts)

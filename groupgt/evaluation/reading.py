@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -12,13 +13,13 @@ import numpy as np
 from groupgt.engines.choice import Engine, Streaming, engine_of
 from groupgt.engines.measure import in_order
 from groupgt.engines.order import check_direction
-from groupgt.errors import ConfigError, DataError
+from groupgt.errors import ConfigError, DataError, refuse
 from groupgt.evaluation.options import DEFAULTS, EvaluateOptions, QueryOptions, takes_options
 from groupgt.evaluation.slices import where
 from groupgt.formats import frames
 from groupgt.formats.fields import trial_column
 from groupgt.formats.pairing import matched
-from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared
+from groupgt.formats.roles import NO_COLUMNS, Declared, Kind, check_declared
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run, Trials
@@ -26,6 +27,7 @@ from groupgt.options import Doc, check_ranges, limits, options_of
 
 # What the default options mean: they need not be read.
 DEFAULT_POLICY, DEFAULT_ENGINE = Policy.of(None), Engine()
+NO_FILE = "applies to files, but no run is a file; remove this option"
 # Options that are numbers within a range.
 RANGED = frozenset(name for name, option in options_of(EvaluateOptions).items() if limits(option.hint))
 
@@ -43,6 +45,8 @@ class Reading:
         """Check the given options, and raise `ConfigError` if any are invalid."""
         if not RANGED.isdisjoint(options):
             check_ranges(EvaluateOptions, options)
+        if options.get("assume_random") and options.get("audit") is None:
+            raise ConfigError("assume_random: needs audit; add one, or remove this option")
         if "scores" in options:
             check_direction(options["scores"])
         if "truth_columns" in options:
@@ -75,6 +79,10 @@ class Reading:
         named, columns = self.options["truth_format"], self.options["truth_columns"]
         is_path = isinstance(value, (str, os.PathLike))
         qrels = frames.dataset_named(value) if is_path and named is None else None
+        if named is not None and not is_path:
+            raise ConfigError("truth_format: applies to files, but this ground truth is not a file; remove this option")
+        if isinstance(value, (GroundTruth, Mapping)):
+            _require(columns, [value], "truth")
         if isinstance(value, GroundTruth):
             truth = value
         elif qrels is None and (is_path or frames.is_frame(value)):
@@ -100,11 +108,15 @@ class Reading:
         return self.but(truth_format=None, truth_columns=columns).whole_truth(value)
 
     def require_columns(self, runs: Iterable[Any]) -> None:
-        """Raise `ConfigError` for an unknown role, and for a declared column that none of these runs has."""
-        if columns := self.options["run_columns"]:
-            from groupgt.formats.detect import require_columns
-
-            require_columns(columns, runs, "run")
+        """Raise `ConfigError` for an option that applies to none of these runs, such as the name of a column."""
+        runs = list(runs)
+        parts = chain.from_iterable(run if isinstance(run, (list, tuple)) else [run] for run in runs)
+        if not any(map(is_in_files, parts)):
+            refuse(
+                ((name, NO_FILE) for name in ("run_format", "tool_spans", "parts") if self.options.get(name)),
+                ConfigError,
+            )
+        _require(self.options["run_columns"], runs, "run")
 
     def results(self, value: Any, qids: list[str] | None = None) -> Run:
         """Read results unchanged, from a mapping, a path, several paths (`parts`), a frame, a `Run`, or trials."""
@@ -122,11 +134,10 @@ class Reading:
 
     def _in_files(self, value: Any, columns: Declared, qids: list[str] | None) -> Run:
         from groupgt.formats import detect
-        from groupgt.formats.parts import refuse_many
+        from groupgt.formats.parts import refuse_many, refuse_one
 
         named, engine = self.options["run_format"], self.engine
-        if not self.options["parts"]:
-            refuse_many(value)
+        (refuse_one if self.options["parts"] else refuse_many)(value)
         if engine.name == "spark":
             from groupgt.engines.remote import run_of_files, session_of
 
@@ -234,6 +245,13 @@ def read_run(
     reading.require_columns(path if isinstance(path, (list, tuple)) else [path])
     run = reading.results(path, qids)
     return run.loaded if run.in_memory else run
+
+
+def _require(columns: Declared, values: Sequence[Any], kind: Kind) -> None:
+    if columns:
+        from groupgt.formats.detect import require_columns
+
+        require_columns(columns, values, kind)
 
 
 def _there(columns: Declared, value: Any) -> Declared:

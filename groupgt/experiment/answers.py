@@ -20,6 +20,7 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import Left, asked_together, left_by, resumed, retrieve
 from groupgt.experiment.systems import placed, trials_of
 from groupgt.experiment.timing import Timing, machine
+from groupgt.formats.parts import are_parts
 from groupgt.labellers.code import Code
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
@@ -278,7 +279,7 @@ class SystemAnswers:
             return self._stored[key]
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
-            reading = data.request.reading.but(parts=True, engine=engine, **options.how)
+            reading = data.request.reading.but(parts=are_parts(options.path), engine=engine, **options.how)
             reading.require_columns([options.path])
             with collecting(data.warnings):
                 run = reading.run(options.path, data.truth, name)

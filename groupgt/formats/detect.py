@@ -254,9 +254,7 @@ def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = F
             return [path]
         if not in_parts:
             return [Source.at(file).path for file in run_paths(path)]
-        if run_parts.files_of(path) is None:
-            what = "expected a folder or a glob, found one file"
-            raise DataError(f"{path}: {what} (--parts); quote a glob so that the shell does not expand it")
+        run_parts.refuse_one(path)
         return [path]
 
     faults = Faults()

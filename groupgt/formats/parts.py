@@ -68,6 +68,18 @@ def refuse_many(path: AnyPath | Sequence[AnyPath]) -> None:
         raise ConfigError(f"{title}: {what}; {hint}")
 
 
+def are_parts(path: AnyPath) -> bool:
+    """Return whether a path is a folder or a glob."""
+    return not is_url(path) and files_of(path) is not None
+
+
+def refuse_one(path: AnyPath | Sequence[AnyPath]) -> None:
+    """Raise `DataError` if a path that should match the parts of one run is a single file."""
+    if isinstance(path, (str, os.PathLike)) and not is_url(path) and not are_parts(path):
+        what = "expected a folder or a glob as parts of one run (--parts, parts=True), found one file"
+        raise DataError(f"{path}: {what}; remove the option, or quote a glob so that the shell does not expand it")
+
+
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str, columns: Declared) -> Run:
     """Read each file with `read` and join the results into one run, or raise `DataError` with all errors."""
     sources = [replace(Source.at(file), columns=columns) for file in files]

@@ -25,7 +25,7 @@ from groupgt.experiment.gates import members
 from groupgt.experiment.previous import former_values
 from groupgt.experiment.systems import matching
 from groupgt.experiment.timing import LATENCIES
-from groupgt.formats.parts import is_url
+from groupgt.formats.parts import are_parts, is_url
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
@@ -150,7 +150,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
     """Measure a system with stored results, which takes no run."""
     options, text = experiment.options(name, dataset), str(metric)
-    run = data.request.reading.but(parts=True, **options.how).run(options.path, data.truth, name)
+    run = data.request.reading.but(parts=are_parts(options.path), **options.how).run(options.path, data.truth, name)
     request = replace(data.request, metrics={text: metric}, by=())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run reports suspicious data

@@ -134,3 +134,35 @@ def test_type_checkers_know_each_option(tmp_path: Path) -> None:
     assert wrong == ["5", "6", "7", "8", "9"], done.stdout
     for text in ('"convention"', 'argument "polcy"', '"k"', 'argument "by"', '"unit"'):
         assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"truth_format": "trec"},
+        {"truth_columns": {"doc_id": "x"}},
+        {"run_format": "trec"},
+        {"run_columns": {"doc_id": "x"}},
+        {"tool_spans": {"search": "id"}},
+        {"parts": True},
+        {"scores": {"other": "ascending"}, "name": "one"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_an_option_that_applies_to_no_value_is_refused(options: dict[str, Any]) -> None:
+    for function, others in ((groupgt.evaluate, {"metrics": ["mrr"]}), (groupgt.misses, {})):
+        with pytest.raises(groupgt.ConfigError, match="columns" if "columns" in str(options) else next(iter(options))):
+            function({"q": [["a"]]}, {"q": ["a"]}, **others, **options)
+
+
+def test_one_file_is_no_parts_and_no_audit_is_no_sample(tmp_path: Path) -> None:
+    path = tmp_path / "a.trec"
+    path.write_text("q Q0 a 1 1 x\n")
+    with pytest.raises(groupgt.DataError, match="found one file"):
+        groupgt.evaluate({"q": [["a"]]}, path, ["mrr"], parts=True)
+    assert groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"], parts=True)["mrr"] == 1
+    with pytest.raises(groupgt.ConfigError, match="assume_random"):
+        groupgt.evaluate({"q": [["a"]]}, path, ["mrr"], assume_random=True)
+    # An option of files applies if any run is a file.
+    runs = {"file": path, "value": {"q": ["a"]}}
+    assert groupgt.evaluate_runs({"q": [["a"]]}, runs, ["mrr"], run_format="trec")["file"]["mrr"] == 1
