@@ -168,11 +168,6 @@ def require_columns(columns: Declared, values: Iterable[Any], *kinds: roles.Kind
     names = (column_names(value) or () for value in _files_in(values) if columns)
     every = list(dict.fromkeys(chain.from_iterable(names)))
     faults = [(f"columns: {role}", _absent(text, every)) for role, text in columns.items() if role not in found]
-    split = {} if has_paths(every, found) else {role: text for role, text in found.items() if column_of(text).separator}
-    for role, text in split.items():
-        if text not in every and role not in (*roles.LISTS, "retrieve_scores"):
-            what = f"expected one of {listed(roles.LISTS)} to split, found {role}={text}"
-            faults.append((f"columns: {role}", what))
     refuse(faults, ConfigError)
 
 

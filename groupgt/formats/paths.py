@@ -130,7 +130,9 @@ class Path:
         elif step.kind == "values":
             if isinstance(value, dict):
                 route += "{}"
-                inner = [((*position, (route, key)), cell, route, _joined(shown, key)) for key, cell in value.items()]
+                # In a table, objects have every key that any of them has.
+                cells = [(key, cell) for key, cell in value.items() if cell is not None]
+                inner = [((*position, (route, key)), cell, route, _joined(shown, key)) for key, cell in cells]
             else:
                 row.fault(f"expected an object{' as ' * bool(shown)}{shown}, found {display(value)}")
         elif step.kind == "split" and isinstance(value, str):

@@ -9,7 +9,7 @@ from itertools import chain, islice, product
 from typing import Any, Literal
 
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.formats.columns import columns_in, declaring, is_path
+from groupgt.formats.columns import column_of, columns_in, declaring, is_path
 from groupgt.model.validity import are_texts, is_number
 
 Kind = Literal["truth", "run", "corpus", "queries", "answers"]
@@ -203,8 +203,13 @@ def check_declared(declared: Declared | None, *kinds: Kind) -> Declared:
 
 
 def has_paths(names: Collection[str], declared: Declared) -> bool:
-    """Return whether any declared column is a path or gives the location of the rows."""
-    return any(role == "rows" or (is_path(text) and text not in names) for role, text in declared.items())
+    """Return whether any declared column is a path, splits text that is no list, or gives the location of the rows."""
+    paths = [role for role, text in declared.items() if text not in names and (is_path(text) or _splits(role, text))]
+    return "rows" in declared or bool(paths)
+
+
+def _splits(role: str, text: str) -> bool:
+    return role not in (*LISTS, "retrieve_scores") and bool(column_of(text).separator)
 
 
 def shown_names(names: Iterable[str]) -> str:

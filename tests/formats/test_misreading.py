@@ -213,8 +213,11 @@ def test_checks_ask_about_joined_ids(tmp_path: Path, cli: Cli) -> None:
 def test_what_is_split_holds_lists(tmp_path: Path, cli: Cli) -> None:
     """A column that is literally called so is not split, and no list of scores is lost."""
     truth, run = put(tmp_path / "q.txt", "q1 0 b 1\n"), put(tmp_path / "r.csv", "qid,found,scores\nq1,a;b,2.5;1\n")
-    told = cli("evaluate", truth, run, "-m", "mrr", "--columns", "qid=qid[;]")
-    fails(told, "columns: qid: expected one of", "found qid=qid[;]")
+    several = put(tmp_path / "s.csv", "qid,doc_id,score\nq1;q2,b,1\n")
+    fails(cli("evaluate", truth, several, "-m", "mrr", "--columns", "run.qid=qid[;]"), "expected one qid, found 2")
+    for place in ("found[;]", "m.found[;]"):
+        nested = lines(tmp_path / "n.jsonl", {"qid": "q1", "found": "a;b", "m": {"found": "a;b"}})
+        assert groupgt.read_ground_truth(nested, columns={"doc_id": place})["q1"] == [["a"], ["b"]]
     split = ["--columns", "retrieved_ids=found[;]", "--columns", "retrieve_scores=scores[;]"]
     assert "0.5000" in cli("evaluate", truth, run, "-m", "mrr", *split).out
     literal = put(tmp_path / "l.csv", "qid,found[;]\nq1,a;b\n")

@@ -373,3 +373,19 @@ def test_the_record_around_the_row_is_one_level_out(tmp_path: Path, rows: str, t
     assert groupgt.read_ground_truth(path, columns=columns).texts == texts
     with pytest.raises(groupgt.DataError, match="expected the key version, found name"):
         groupgt.read_ground_truth(path, columns=columns | {"query": "^version"})
+
+
+@pytest.mark.parametrize("carrier", ["json", "parquet", "frame"])
+def test_an_object_lacks_the_keys_that_are_null(tmp_path: Path, carrier: str) -> None:
+    rows = [{"q": "q1", "sc": {"x": 0.1, "a": 0.2, "b": 0.9}}, {"q": "q2", "sc": {"x": 0.5, "c": 0.3}}]
+    run: Any = pl.DataFrame(rows)
+    if carrier == "json":
+        run = tmp_path / "r.json"
+        run.write_text(json.dumps(rows))
+    elif carrier == "parquet":
+        run.write_parquet(tmp_path / "r.parquet")
+        run = tmp_path / "r.parquet"
+    columns = {"qid": "q", "doc_id": "sc{}@", "score": "sc{}"}
+    # b is first, then a, then x; c is second.
+    found = groupgt.evaluate({"q1": [["a"]], "q2": [["c"]]}, run, ["mrr"], run_columns=columns)
+    assert found["mrr"] == 1 / 2
