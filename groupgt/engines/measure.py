@@ -47,7 +47,7 @@ def measured(
     `contents` has the ground truth before the labeller read it, and texts by id, for metrics over contents.
     """
     if not (run.by_original_ids.has_ids or labeller.compares_texts):
-        what = f"these results have text but no ids, and the {labeller.name} labeller needs ids"
+        what = f"not all of these results have ids, and the {labeller.name} labeller needs ids"
         raise DataError(f"{run.title}: {what}; match them by passage text (--labeller text), or add ids")
     labelled = local_carrier_of(run, "labelling").label(truth, labeller, policy, engine)
     prefixes = depths(truth, run, policy, lengths or Lengths(), budgets, in_part=in_part) if budgets else {}

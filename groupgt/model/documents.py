@@ -44,8 +44,10 @@ def columns_of(rankings: Mapping[Any, Any]) -> dict[str, dict[str, list[Any]]]:
         qid = id_text(key) or key
         results = [result_of(cell) for cell in ranking or ()]
         for rank, (cell, result) in enumerate(zip(ranking or (), results), 1):
-            if result is None or ("score" in result and finite_number(result["score"]) is None):
-                faults.add(f"results of query {qid!r}", f"expected a document at rank {rank}, found {display(cell)}")
+            score = None if result is None else result.get("score", 0.0)
+            if finite_number(score) is None:
+                what, found = ("a document", cell) if result is None else ("a finite number as the score", score)
+                faults.add(f"results of query {qid!r}", f"expected {what} at rank {rank}, found {display(found)}")
         for name, column in columns.items():
             column[qid] = [result[name] for result in results if result is not None and name in result]
     faults.stop()

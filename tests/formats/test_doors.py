@@ -334,7 +334,7 @@ def test_results_without_ids_match_by_their_texts_alone(tmp_path: Path) -> None:
     rows = [{**row, "reference_context_ids": [at]} for at, row in enumerate(SAMPLES, 1)]
     path = put(tmp_path / "s.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(
-        groupgt.DataError, match="text but no ids, and the id labeller needs ids; match them by passage tex"
+        groupgt.DataError, match="not all of these results have ids, and the id labeller needs ids; match them"
     ):
         groupgt.evaluate(path, path, ["recall@3"])
     # First at 1, second at 2: (1 + 1/2) / 2.

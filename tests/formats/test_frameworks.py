@@ -60,7 +60,7 @@ def test_ragas_by_text(tmp_path: Path) -> None:
         "How long is leave?": ["(result 1)", "(result 2)"],
         "Who?": ["(result 1)"],
     }
-    with pytest.raises(groupgt.DataError, match="text but no ids, and the id labeller needs ids"):
+    with pytest.raises(groupgt.DataError, match="not all of these results have ids, and the id labeller needs ids"):
         groupgt.evaluate({"Who?": [["1"]]}, path, ["recall"])
     assert groupgt.evaluate(path, path, ["recall", "mrr.trec"], labeller="text").means == {
         "recall": 0.75,

@@ -160,7 +160,7 @@ def test_results_without_ids_are_matched_by_the_text_labeller_or_refused(url: st
         outcome = run_experiment(path, changes=[by_text], only=["mine"])
         assert outcome.evaluations["set"]["mine"]["recall@1"] == 1
     with pytest.raises(
-        groupgt.DataError, match=r"mine: these results have text but no ids, and the id labeller needs ids"
+        groupgt.DataError, match=r"mine: not all of these results have ids, and the id labeller needs ids"
     ):
         run_experiment(path, only=["mine"])
     with pytest.raises(groupgt.RetrieverError, match="its results have text but no ids, so they cannot be combined"):
