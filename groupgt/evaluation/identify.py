@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import means_over_trials, total
-from groupgt.options import Doc
 from groupgt.render.results import Result
 
 # How unusual each choice is in reports: the smaller, the earlier it is listed.
@@ -106,18 +105,13 @@ class Identified(Result):
         return printable(f"Identified({self.number}: {named}{more})")
 
 
-@takes_options(OneRunOptions)
+@takes_options(
+    OneRunOptions,
+    number='The number as reported, such as `".6131"` or `"61.3%"`; its digits determine its precision.',
+    metrics="Names of metrics to try, with all conventions and cutoffs (default: all metrics).",
+)
 def identify(
-    truth: Truth,
-    run: OneRun,
-    number: Annotated[
-        str | float,
-        Doc('The number as reported, such as `".6131"` or `"61.3%"`; its digits determine its precision.'),
-    ],
-    metrics: Annotated[
-        Sequence[str], Doc("Names of metrics to try, with all conventions and cutoffs (default: all metrics).")
-    ] = (),
-    **options: Unpack[OneRunOptions],
+    truth: Truth, run: OneRun, number: str | float, metrics: Sequence[str] = (), **options: Unpack[OneRunOptions]
 ) -> Identified:
     """Identify the metric, convention, cutoff and policy that give a reported number on this data.
 

@@ -204,12 +204,9 @@ def check_declared(declared: Declared | None, *kinds: Kind) -> Declared:
 
 def has_paths(names: Collection[str], declared: Declared) -> bool:
     """Return whether any declared column is a path, splits text that is no list, or gives the location of the rows."""
-    paths = [role for role, text in declared.items() if text not in names and (is_path(text) or _splits(role, text))]
-    return "rows" in declared or bool(paths)
-
-
-def _splits(role: str, text: str) -> bool:
-    return role not in (*LISTS, "retrieve_scores") and bool(column_of(text).separator)
+    own = {role: text for role, text in declared.items() if text not in names}
+    splits = any(column_of(own[role]).separator for role in own.keys() - {*LISTS, "retrieve_scores"})
+    return "rows" in declared or splits or any(map(is_path, own.values()))
 
 
 def shown_names(names: Iterable[str]) -> str:
