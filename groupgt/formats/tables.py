@@ -17,7 +17,17 @@ import numpy as np
 from groupgt.errors import DataError, Faults, display, listed, warn
 from groupgt.formats.columns import Column, Lists, columns_in, declaring
 from groupgt.formats.fields import Firsts, ids_fault
-from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, path_to_ids, roles_in, shown_names
+from groupgt.formats.roles import (
+    NAMES,
+    NEAR,
+    NO_COLUMNS,
+    Declared,
+    hint,
+    missing_columns,
+    path_to_ids,
+    roles_in,
+    shown_names,
+)
 from groupgt.formats.rows import SHAPE, number_text
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE, STATED
@@ -42,6 +52,12 @@ OF_GROUPS = ("alternatives", "ids", "id", "text", "all", "start")
 ASPECTS = re.compile(r"(?:aspect|facet|fact|nugget|intent|interpretation|slot)(?:_(?:id|no|num|number))?")
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
+# Names of judgments, and words for relevant and not relevant.
+JUDGMENTS = re.compile(r".*(?:relevant|relevance|judge?ment|verdict|label|grade|rating)")
+MARKS = dict.fromkeys(("true", "yes", "relevant", "pass"), 1)
+MARKS |= dict.fromkeys(("false", "no", "irrelevant", "not relevant", "nonrelevant", "non-relevant", "fail"), 0)
+# Names of columns that may contain documents.
+DOCUMENTS = {*NEAR["doc_id"], *NAMES["corpus"]["text"]}
 # What to write for a query that no document answers.
 UNANSWERED = "; if nothing answers the query, add an answerable column that is false in this row"
 # Roles that name ids of a query: to leave out of its results, and that must not be among them.
@@ -97,40 +113,53 @@ def at_paths(table: Table, *, is_truth: bool) -> Table:
 
 
 def _roles(table: Table) -> dict[str, str]:
-    """Return the column for each role. Next to documents, booleans or numbers in `relevant` are grades."""
+    """Return the column for each role. Numbers in `relevant` beside documents, and words such as yes, are grades."""
     roles = roles_in(table.names, "truth", table.declared)
-    marks = roles.get("retrieval_gt", "retrieval_gt")
-    is_named = marks == "retrieval_gt" or "retrieval_gt" in table.declared
-    if is_named or "doc_id" not in roles or _numbers(table, marks) is None:
+    name = roles.get("retrieval_gt", "retrieval_gt")
+    is_named = name == "retrieval_gt" or "retrieval_gt" in table.declared
+    numbers = None if is_named else _numbers(table, name)
+    if numbers is None:
         return roles
-    return {role: name for role, name in roles.items() if role != "retrieval_gt"} | {"grade": marks}
+    are_flags = bool((np.isnan(numbers) | np.isin(numbers, (0, 1))).all())
+    is_beside = "doc_id" in roles or (are_flags and not DOCUMENTS.isdisjoint(map(str.lower, table.names)))
+    if not is_beside and not any(str(cell).strip().lower() in MARKS for cell in table.column(name)):
+        return roles
+    return {role: name for role, name in roles.items() if role != "retrieval_gt"} | {"grade": name}
 
 
 def _numbers(table: Table, name: str) -> Floats | None:
-    """Convert a column to numbers (true is 1, false is 0), or return None if any cell is of another kind."""
-    numbers = grades_of(_marks(table.column(name)), text=table.text)
-    return numbers if len(numbers) and not np.isnan(numbers).any() else None
+    """Convert a column to numbers, with NaN for missing cells, or return None if any other cell is no number."""
+    cells = cells_of(table, name)
+    _, numbers = _graded(cells)
+    rated = ~np.isnan(numbers)
+    return numbers if rated.any() and all(unjudged(cells[row]) for row in np.flatnonzero(~rated)) else None
 
 
-def _marks(cells: Sequence[Any]) -> Sequence[Any]:
-    """Convert true and false, as written in frames and CSV files, to 1 and 0."""
-    kinds = set(map(str, cells)) if set(map(type, cells)) <= {str, bool, np.bool_} else set()
-    if not kinds or not {kind.lower() for kind in kinds} <= {"true", "false"}:
-        return cells
-    values: list[Any] = [str(cell).lower() == "true" for cell in cells]
-    return [str(int(value)) if isinstance(cell, str) else int(value) for cell, value in zip(cells, values)]
+def _graded(cells: Sequence[Any]) -> tuple[Sequence[Any], Floats]:
+    """Return cells with words for relevant and not relevant as 1 and 0, and these cells as numbers."""
+    kinds = set(map(type, cells))
+    if kinds <= {str, bool, np.bool_, type(None)}:
+        words = {cell: MARKS.get(str(cell).strip().lower()) for cell in set(cells) if not unjudged(cell)}
+        if None not in words.values():
+            cells, kinds = [words.get(cell, cell) for cell in cells], set()
+    return cells, grades_of(cells, text=str in kinds and kinds <= {str, type(None)})
 
 
 def _warn_of_grades(table: Table, roles: dict[str, str]) -> None:
-    """Warn if no column has grades but an unrecognized column has numbers that look like grades."""
+    """Warn if no column has grades but a column of another name contains what may be grades."""
     for name in table.names:
         if name in roles.values() or name.lower() in NOT_GRADES:
             continue
-        numbers = _numbers(table, name)
-        if numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any()):
+        numbers, is_judgment = _numbers(table, name), JUDGMENTS.fullmatch(name.lower()) is not None
+        # What is not certainly relevant.
+        others = range(is_judgment) if numbers is None else np.flatnonzero(~(numbers > 0))
+        is_mixed = numbers is not None and bool((numbers <= 0).any() and (numbers > 0).any())
+        if len(others) and (is_judgment or is_mixed):
+            cell = cells_of(table, name)[others[0]]
+            before = "leave out unjudged documents and " if unjudged(cell) else "write numbers and " * (numbers is None)
             what = f"{table.title}: no column has grades, so every row counts as relevant"
-            way = declaring("truth", grade=name)
-            warn(f"{what}; {name} contains numbers of 0 or less: if they are grades, add {way}")
+            way = f"{before}add {declaring('truth', grade=name)}"
+            warn(f"{what}; {name} contains {display(cell)}: if these are grades, {way}")
 
 
 def _missing(table: Table, roles: dict[str, str]) -> str:
@@ -349,7 +378,7 @@ class Judged:
 def grades_of(cells: Sequence[Any], *, text: bool) -> Floats:
     """Return cells as numbers, with NaN for any other cell. If `text` is set, parse numbers from text."""
     if text:
-        numbers = {cell: _or_nan(number_of(cell)) for cell in set(cells)}
+        numbers = {cell: _or_nan(number_of(cell or "")) for cell in set(cells)}
         return np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells))
     if set(map(type, cells)) <= {int, float}:
         try:
@@ -382,8 +411,7 @@ def _judged(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth:
     if "group" not in roles:
         _refuse_iterations(table)
         _refuse_aspects(table, roles)
-    cells = _marks(table.column(roles["grade"])) if "grade" in roles else [1.0] * len(documents)
-    grades = grades_of(cells, text=table.text and "grade" in roles)
+    cells, grades = _graded(table.column(roles["grade"]) if "grade" in roles else [1.0] * len(documents))
     groups = texts_of_ids(table.column(roles["group"])) if "group" in roles else None
     qids = texts_of_ids(_qids(table, roles, len(documents)))
     rows = Judged(qids, texts_of_ids(documents), cells, grades, groups, table.place)

@@ -528,19 +528,44 @@ def test_no_columns_may_be_none(tmp_path: Path) -> None:
         groupgt.read_ground_truth(file, columns={"rank": "qid"})
 
 
-@pytest.mark.parametrize("marks", [("True", "False"), ("1", "0"), ("2", "-1")])
-@pytest.mark.parametrize("kind", ["csv", "frame"])
+@pytest.mark.parametrize("marks", [("True", "False"), ("1", "0"), ("2", "-1"), ("yes", "no"), ("PASS", "FAIL")])
+@pytest.mark.parametrize("kind", ["csv", "frame", "jsonl"])
 def test_relevant_beside_documents_is_a_grade(tmp_path: Path, kind: str, marks: tuple[str, str]) -> None:
     table = put(
         tmp_path / "t.csv", "query_id,doc_id,relevant\n" + "".join(f"q1,{d},{m}\n" for d, m in zip("ab", marks))
     )
-    truth = groupgt.read_ground_truth(table if kind == "csv" else pl.read_csv(table))
+    rows = [{"query_id": "q1", "doc_id": name, "relevant": mark} for name, mark in zip("ab", marks)]
+    other = put(tmp_path / "t.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    truth = groupgt.read_ground_truth({"csv": table, "frame": pl.read_csv(table), "jsonl": other}[kind])
     assert (truth.ids, truth.is_relevant.tolist()) == (["a", "b"], [True, False])
 
 
 @pytest.mark.parametrize(
+    ("table", "asked"),
+    [
+        ("qid,chunk,relevant\nq1,a,1\nq2,c,1\n", ("--columns doc_id=chunk",)),
+        ("qid,query,gold,passage\nq1,one,yes,a\nq2,two,no,c\n", ("--columns doc_id=passage",)),
+        ("qid,doc_id,relevant\nq1,a,1\nq1,b,\nq2,c,2\n", (":3: query 'q1'", "of 'b'", "leave out unjudged")),
+    ],
+)
+def test_flags_are_no_ids_of_passages(tmp_path: Path, table: str, asked: tuple[str, ...]) -> None:
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.read_ground_truth(put(tmp_path / "t.csv", table))
+    assert [part for part in asked if part not in str(caught.value)] == []
+
+
+def test_numbers_as_ids_of_relevant_passages_stay_ids(tmp_path: Path) -> None:
+    truth = groupgt.read_ground_truth(put(tmp_path / "t.csv", "qid,source,relevant\nq1,web,17\nq2,web,4\n"))
+    assert truth.ids == ["17", "4"]
+
+
+@pytest.mark.parametrize(
     ("column", "is_asked"),
-    [("usefulness,1,0", True), ("position,1,0", False), ("pages,1,2", False), ("note,x,y", False)],
+    [
+        *(("usefulness,1,0", True), ("position,1,0", False), ("pages,1,2", False), ("note,x,y", False)),
+        *(("verdict,PASS,FAIL", True), ("is_relevant,yes,no", True), ("found_by,yes,no", True)),
+        *(("verdict,1,2", False), ("relevance_model,x,y", False)),
+    ],
 )
 def test_numbers_that_may_be_grades_are_asked_for(tmp_path: Path, column: str, is_asked: bool) -> None:
     name, *cells = column.split(",")
@@ -555,6 +580,12 @@ def test_numbers_that_may_be_grades_are_asked_for(tmp_path: Path, column: str, i
     assert [f"are grades, add --columns grade={name}" in text for text in texts] == [True] * is_asked
     declared = groupgt.read_ground_truth(table, columns={"grade": name}) if is_asked else None
     assert declared is None or declared.is_relevant.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("cell", "way"), [("", "leave out unjudged"), ("N/A", "leave out unjudged"), ("x", "numbers")])
+def test_a_judgment_that_is_no_grade_is_asked_about(tmp_path: Path, cell: str, way: str) -> None:
+    with pytest.warns(UserWarning, match=f"is_relevant contains '{cell}': if these are grades, .*{way}"):
+        groupgt.read_ground_truth(put(tmp_path / "t.csv", f"qid,doc_id,is_relevant\nq1,a,{cell}\nq1,b,1\n"))
 
 
 def test_columns_in_an_experiment(tmp_path: Path) -> None:
