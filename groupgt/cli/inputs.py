@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from functools import cached_property, wraps
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -192,8 +193,14 @@ class Inputs:
             if is_result_folder(path):
                 what = f"expected a run, found a result folder; choose a run in it, such as {files_in(path)[1]}"
                 raise ConfigError(f"{path}: {what}{', or pass the folder alone' if self.takes_folder else ''}")
+        return list(chain.from_iterable(self._files))
+
+    @cached_property
+    def _files(self) -> list[list[Any]]:
+        """The files of each run as typed, or its path if --parts is set."""
         paths = [path for _, path in self._typed_runs]
-        return list(require_paths(self.truth_path, paths, in_parts=self.value("parts")))
+        columns = {**self._columns[""], **self._columns["run"]}
+        return require_paths(self.truth_path, paths, in_parts=self.value("parts"), columns=columns)
 
     @property
     def _typed_runs(self) -> list[tuple[str, Any]]:
@@ -207,8 +214,7 @@ class Inputs:
             return self.reopened.runs
         pairs: list[tuple[str, Any]] = []
         by_tag = self.names == "tag"
-        for name, path in self._typed_runs:
-            files = require_paths(self.truth_path, [path], in_parts=self.value("parts"))
+        for (name, path), files in zip(self._typed_runs, self._files):
             if name and self.in_trials:
                 pairs += [(name, file) for file in files]
                 continue

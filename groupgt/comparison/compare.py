@@ -249,7 +249,7 @@ def compare(
     (0.5, 12, 0.00048828125)
     """
     settings = Settings(test, correction, alpha, confidence, resamples, seed, pairs, these_queries)
-    named = named_runs(runs, least=2)
+    named = named_runs(runs, options.get("run_columns"), least=2)
     against = baseline_of([name for name, _ in named], baseline)
     request = Request.of(metrics, **options)
     request = replace(request, annotators=tuple(map(request.reading.annotation, annotators)))

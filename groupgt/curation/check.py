@@ -121,7 +121,8 @@ def check(
     if runs is None:
         named = []
     elif isinstance(runs, (list, tuple, str, os.PathLike)) or are_several(runs, grouped):
-        named = [(name if isinstance(runs, Mapping) else str(run), run) for name, run in named_runs(runs)]
+        pairs = named_runs(runs, options.get("run_columns"))
+        named = [(name if isinstance(runs, Mapping) else str(run), run) for name, run in pairs]
     else:
         named = [("run", runs)]
     request.reading.require_columns([run for _, run in named])

@@ -180,5 +180,9 @@ def misses(
     grouped = request.truth_of(truth)
     texts = request.sources.texts(None, "corpus")
     several = are_several(run, grouped)
-    evaluations = evaluate_each(request, grouped, named_runs(run)) if several else [evaluate_one(request, grouped, run)]
+    evaluations = (
+        evaluate_each(request, grouped, named_runs(run, options.get("run_columns")))
+        if several
+        else [evaluate_one(request, grouped, run)]
+    )
     return Misses.of(evaluations, k, worst, texts)

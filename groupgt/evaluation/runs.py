@@ -16,6 +16,7 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluated
 from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
+from groupgt.formats.roles import NO_COLUMNS, Declared
 from groupgt.metrics.base import ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.hits import Bools
@@ -136,7 +137,7 @@ def evaluate_runs(
     >>> found["both"].means, found.means["one"]["recall@2"]
     ({'recall@2': 1.0}, 0.5)
     """
-    pairs = named_runs(runs)
+    pairs = named_runs(runs, options.get("run_columns"))
     conventions = (convention,) if isinstance(convention, str) else tuple(convention)
     if not conventions:
         raise ConfigError("convention: expected at least one, found none")
@@ -150,7 +151,7 @@ def evaluate_runs(
         return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
 
 
-def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
+def named_runs(runs: Any, columns: Declared | None, least: int = 1) -> list[tuple[str, Any]]:
     """Return (name, run) pairs from `{name: run}` or from paths, or raise `ConfigError` or `DataError`.
 
     A list of runs under one name contains the trials of one system. Each file in a folder or a glob is a run.
@@ -165,7 +166,7 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     else:
         for run in runs:
             is_local = isinstance(run, (str, os.PathLike)) and not is_url(run)
-            pairs += expanded(run, run_paths(run)) if is_local else [("", run)]
+            pairs += expanded(run, run_paths(run, columns or NO_COLUMNS)) if is_local else [("", run)]
     if len(pairs) < least:
         raise ConfigError(f"runs: expected at least {'one' if least == 1 else least}, found {len(pairs)}")
     nameless = [run for name, run in pairs if not (name or is_in_files(run) or (isinstance(run, Run) and run.name))]

@@ -17,7 +17,7 @@ from groupgt.formats import frames, roles, trec, words
 from groupgt.formats import parts as run_parts
 from groupgt.formats.columns import column_of, is_path
 from groupgt.formats.endings import ENDINGS, REMOVED_ENDINGS, ending_of
-from groupgt.formats.fields import collect
+from groupgt.formats.fields import TEXTS, collect
 from groupgt.formats.format import Format
 from groupgt.formats.paths import path_fault, path_of
 from groupgt.formats.roles import NO_COLUMNS, Declared, check_declared, has_paths
@@ -92,7 +92,8 @@ def unread_run(
     if run_parts.is_url(path):
         return run_parts.at_url(path, format)
     if (matches := run_parts.files_of(path)) is not None:
-        return run_parts.joined(matches, read, os.fspath(path), columns)
+        files = _runs_among(os.fspath(path), matches, columns) if format is None else matches
+        return run_parts.joined(files, read, os.fspath(path), columns)
     return read(replace(Source.at(path), streamed=streamed))
 
 
@@ -199,7 +200,7 @@ def located(path: AnyPath | Sequence[AnyPath], format: str | None = None) -> tup
     return paths, chosen, title
 
 
-def run_paths(path: AnyPath) -> list[Path]:
+def run_paths(path: AnyPath, columns: Declared = NO_COLUMNS) -> list[Path]:
     """Return a path, or the runs in a folder or glob (one per system). Skip other files with a warning."""
     text = os.fspath(path)
     folder = Path(text)
@@ -211,44 +212,55 @@ def run_paths(path: AnyPath) -> list[Path]:
         return [folder]
     else:
         files = matches
-    runs = [file for file in files if _is_run(file)]
-    # The copies of the best results in the folder of an AutoRAG node.
-    file_names = sorted({file.name for file in files})
-    best = [name for name in file_names if name.startswith("best_") and name.removeprefix("best_") in file_names]
-    copies = best if "summary.csv" in file_names else []
-    others = [file.name for file in files if file not in runs]
-    if not runs:
+    return _runs_among(text, files, columns)
+
+
+def _runs_among(text: str, files: Sequence[Path], columns: Declared) -> list[Path]:
+    """Return the runs in a folder or glob, without AutoRAG's copies of the best. Name skipped files in a warning."""
+    # If no file is certainly a run, the readers report what records lack.
+    kept = {file for file in files if _is_run(file, columns)} or {file for file in files if _is_run(file, None)}
+    bests = ((file, file.with_name(file.name.removeprefix("best_"))) for file in files)
+    copies = {best for best, file in bests if best != file in files and file.with_name("summary.csv").exists()}
+    others = [file.name for file in files if file not in kept]
+    if not kept:
         raise DataError(f"{text}: expected runs, found none: {first_of(others, 5)}")
     passed = [f"{first_of(others, 5)} ({'not a run' if len(others) == 1 else 'not runs'})"] if others else []
-    passed += [f"{first_of(copies, 5)} (AutoRAG's copy of the best)"] if copies else []
+    passed += [f"{first_of(sorted(each.name for each in copies), 5)} (AutoRAG's copy of the best)"] if copies else []
     if passed:
         warn(f"{text}: skipped {' and '.join(passed)}")
-    return [file for file in runs if file.name not in copies]
+    kept -= copies
+    return [file for file in files if file in kept]
 
 
-def _is_run(path: Path) -> bool:
-    """Return whether a file in a run folder is a run, based on its content, or on its ending if it is damaged."""
+def _is_run(path: Path, columns: Declared | None) -> bool:
+    """Return whether a file is a run, based on its content and the declared `columns` (None: records may lack keys)."""
     if ending_of(path.name) in RUNS_ALONE:
         return True
-    source = Source.at(path)
+    source = replace(Source.at(path), columns=columns or NO_COLUMNS)
     try:
         detected, kind = _recognized(source)
     except DataError:
         return ending_of(path.name) in REMOVED_ENDINGS
     if detected is None:
         return kind == EMPTY and ending_of(path.name) in REMOVED_ENDINGS
+    if detected.name in ("jsonl", "parquet") and columns is not None:
+        names = column_names(path) or ()
+        of_runs = {"qid", "query", "doc_id", "retrieved_ids"} & roles.roles_in(names, "run").keys()
+        return kind != "truth" and bool(of_runs or TEXTS in names or declared_in(columns, [path]))
     # A line of prose can have as many words as results have columns.
     return kind != "truth" and (detected.name != "trec" or any(map(trec.is_result, words.first_lines(source))))
 
 
-def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False) -> list[AnyPath]:
-    """Return the files and URLs of all runs (with `in_parts`, the paths). Raise `DataError` for missing paths."""
+def require_paths(
+    truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = False, columns: Declared = NO_COLUMNS
+) -> list[list[AnyPath]]:
+    """Return the files or URL of each run (with `in_parts`, its path). Raise `DataError` for missing paths."""
 
     def existing(path: AnyPath) -> list[AnyPath]:
         if run_parts.is_url(path):
             return [path]
         if not in_parts:
-            return [Source.at(file).path for file in run_paths(path)]
+            return [Source.at(file).path for file in run_paths(path, columns)]
         run_parts.refuse_one(path)
         return [path]
 
@@ -256,7 +268,7 @@ def require_paths(truth: AnyPath, runs: Iterable[AnyPath], *, in_parts: bool = F
     collect(Source.at, [] if run_parts.is_url(truth) else [truth], faults)
     paths = collect(existing, runs, faults)
     faults.stop()
-    return list(chain.from_iterable(paths))
+    return paths
 
 
 def kind_of(path: AnyPath, columns: Declared = NO_COLUMNS) -> str:

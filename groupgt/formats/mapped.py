@@ -26,6 +26,8 @@ _MAPPING = re.compile(
 )
 # A list such as `["a", 0.9]`: a result with its score, or a group that is refused.
 _PAIR = re.compile(r'\[\s*"(?:[^"\\]|\\.)*"\s*,\s*[-0-9.]+')
+# Metrics of a query, which other tools save like the scores of its documents. Names such as `P_5` may be documents.
+_METRIC = re.compile(r"(?i:n?dcg|map|mrr|recall|p|precision|hit_rate|success|recip_rank|bpref|f1)([@_](cut_)?\d+)?")
 OUR_KEYS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
 _FIELDS = {name.encode() for kind in NAMES.values() for known in kind.values() for name in known} - {b"results"}
 
@@ -48,6 +50,9 @@ def look_mapped(source: Source) -> str | None:
     is_number = value is not None and value[:1] not in b'"[n'
     if begin[1] in OUR_KEYS or (begin[1] in _FIELDS and not is_number):
         return None
+    keys = first_keys(source.head()[begin[0].rindex(b"{") :].decode("utf-8", "replace"))
+    if name and all(map(_METRIC.fullmatch, keys)) and not all(re.search(r"_\d+$", key) for key in keys):
+        return None  # the scores of queries, not of documents
     if any(keys_of(source).get(name) for name in (*NAMES["run"]["qid"], "id", "_id")):
         return None  # one record
     if value is None:

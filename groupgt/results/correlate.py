@@ -75,7 +75,7 @@ def _measured(
 ) -> list[tuple[Systems, str, str]]:
     """Evaluate the runs under one or both ground truths; return the table, the metric and the title of each side."""
     request = Request.of(texts, **options)
-    named = named_runs(runs, least=FEWEST)
+    named = named_runs(runs, options.get("run_columns"), least=FEWEST)
     tables = [
         Systems.of({each.name: each for each in evaluate_each(request, request.truth_of(truth), named)})
         for truth in (first, second)

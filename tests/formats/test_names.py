@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 import groupgt
 from groupgt.formats.detect import run_paths
 from groupgt.formats.endings import name_of, without_endings
+from tests.bad_input import Cli, fails, put
 
 RESULT = "q Q0 a 1 1.0 t\n"
 TRUTH = {"q": [["a"]]}
@@ -64,6 +66,46 @@ def test_what_is_no_run_in_a_folder_is_passed_over_and_told(tmp_path: Path) -> N
         assert run_paths(tmp_path / "[bp]*") == [tmp_path / "bm25.trec"]
 
 
+SUMMARIES = {
+    "config.json": b'{"k": 5, "model": "x"}',
+    "evaluation_summary.json": b'{"LLM": "x", "Recall (%)": 40.2, "per_query_metrics": [{"query_id": "q"}]}',
+    "metrics.jsonl": b'{"metric": "ndcg", "value": 0.3}\n',
+    "per_query.json": b'{"q": {"ndcg": 0.4, "P_10": 0.1, "recall@5": 1.0}, "r": {"ndcg": 0.1}}',
+    "plot.png": b"\x89PNG\r\n\x1a\n\0\0",
+    "results.json": b'[{"system": "bm25", "ndcg": 0.3}]',
+}
+
+
+def test_summaries_in_a_folder_are_passed_over_and_told_once(tmp_path: Path, cli: Cli) -> None:
+    truth, folder = put(tmp_path / "q.txt", "q 0 a 1\nr 0 b 1\n"), tmp_path / "runs"
+    folder.mkdir()
+    for name, content in (("one.trec", RESULT.encode()), ("two.trec", b"r Q0 b 1 1 t\n"), *SUMMARIES.items()):
+        put(folder / name, content)
+    pl.DataFrame({"system": ["bm25"], "ndcg": [0.3]}).write_parquet(folder / "summary.parquet")
+    for options, means in ((["--parts"], ["1.0000"]), ([], ["0.5000", "0.5000"])):
+        told = cli("evaluate", truth, folder, "-m", "recall", *options)
+        skipped = [line for line in told.err.splitlines() if "skipped" in line]
+        assert [line.partition("skipped ")[2] for line in skipped] == [
+            f"{', '.join([*SUMMARIES][:5])}, 2 more (not runs)"
+        ]
+        assert re.findall(r"\b[01]\.\d{4}\b", told.out) == means
+
+
+def test_a_run_whose_columns_are_declared_is_no_summary(tmp_path: Path, cli: Cli) -> None:
+    truth, folder = put(tmp_path / "q.txt", "q 0 a 1\n"), tmp_path / "runs"
+    folder.mkdir()
+    put(folder / "one.trec", RESULT)
+    put(folder / "two.jsonl", '{"ask": "q", "chunk": "a", "sim": 1}\n')
+    columns = {"qid": "ask", "doc_id": "chunk"}
+    told = cli(
+        "evaluate", truth, folder, "-m", "recall", *(f"--columns={role}={name}" for role, name in columns.items())
+    )
+    assert (told.out.count("1.0000"), told.err.count("skipped")) == (2, 0)
+    assert list(groupgt.evaluate_runs(truth, folder, ["recall"], run_columns=columns)) == ["one", "two"]
+    (folder / "one.trec").unlink()
+    fails(cli("evaluate", truth, folder, "-m", "recall"), "expected the keys qid", "found ask, chunk, sim")
+
+
 @pytest.mark.parametrize("name", ["bad.trec", "bad.run.gz", "bad.parquet", "bad.jsonl", "empty.csv"])
 def test_a_damaged_run_in_a_folder_is_not_passed_over(name: str, tmp_path: Path) -> None:
     content = {"bad.parquet": b"PAR1 and nothing", "empty.csv": b"", "bad.jsonl": b'{"qid": "q", "results": ["a"]}\n'}
@@ -102,6 +144,8 @@ def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
     with pytest.warns(groupgt.GroupgtWarning, match=told):
         paths = run_paths(tmp_path)
     assert [path.name for path in paths] == ["0.parquet", "10.parquet"]
+    with pytest.warns(groupgt.GroupgtWarning, match=r"skipped best_0\.parquet"):
+        assert run_paths(tmp_path / "*.parquet") == paths
     results = groupgt.evaluate_runs(TRUTH, paths, ["recall"])
     assert [evaluation.means["recall"] for evaluation in results.values()] == [1, 1]
 
