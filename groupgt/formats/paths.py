@@ -139,6 +139,8 @@ class Path:
             parts = [part.strip() for part in value.split(step.names[0]) if part.strip()]
             route += f"[{step.names[0]}]"
             inner = [((*position, (route, index)), part, route, shown) for index, part in enumerate(parts)]
+        elif value is None:
+            pass  # null is no elements
         elif not isinstance(value, list):
             way = f"; use {shown}{{}} to iterate over its values" if isinstance(value, dict) and shown else ""
             row.fault(f"expected a list{' as ' * bool(shown)}{shown}, found {display(value)}{way}")

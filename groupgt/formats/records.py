@@ -170,12 +170,10 @@ class Queries:
             self.agrees(("importance", str(qid), nugget), importance, number, what)
 
     def list_at(self, record: Record, key: str, kind: type = dict, *, optional: bool = False) -> list[Any]:
-        """Return the list at a key, or report an error. An `optional` key may be missing if no similar key exists."""
-        if optional and (record[key] is None if key in record else not has_near(key, tuple(record))):
+        """Return the list at a key, empty for null. An `optional` key may be missing if no similar key exists."""
+        if (optional and key not in record and not has_near(key, tuple(record))) or not self.has(record, key):
             return []
-        if not self.has(record, key):
-            return []
-        cells = record[key]
+        cells = [] if record[key] is None else record[key]
         if not isinstance(cells, list):
             self.fault(f"expected a list as {key}, found {display(cells)}")
             return []

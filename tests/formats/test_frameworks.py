@@ -11,6 +11,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.detect import kind_of
+from tests.bad_input import put
 
 # As `EvaluationDataset.to_jsonl` of ragas 0.4.3 writes samples: fields without a value are left out.
 SAMPLES: list[dict[str, Any]] = [
@@ -105,3 +106,27 @@ def test_llama_index(tmp_path: Path) -> None:
     # ranx writes qrels as an object, too, and a query may be called "queries".
     path.write_text(json.dumps({"queries": {"d1": 1}}))
     assert groupgt.read_ground_truth(path).qids == ["queries"]
+
+
+@pytest.mark.parametrize("name", ["g.json", "g.csv"])
+def test_null_texts_are_no_ground_truth_and_no_results(tmp_path: Path, name: str) -> None:
+    texts = {"context": ["Paris is."], "retrieval_context": ["Paris is."]}
+    none = dict.fromkeys(texts, None)
+    samples = [
+        {"input": "one", **texts},
+        {"input": "two", **none},
+        {"input": "three", **texts, "retrieval_context": None},
+    ]
+    put(tmp_path / "g.json", json.dumps(samples))
+    put(tmp_path / "g.csv", "input,context,retrieval_context\none,Paris is.,Paris is.\ntwo,,\nthree,Paris is.,\n")
+    found = groupgt.evaluate(tmp_path / name, tmp_path / name, ["recall@2"], labeller="text")
+    assert found.per_query["recall@2"].to_list() == [1, None, 0]
+
+
+def test_null_contexts_are_no_results(tmp_path: Path) -> None:
+    run = put(
+        tmp_path / "m.jsonl",
+        '{"task_id": "c1", "contexts": [{"document_id": "a"}]}\n{"task_id": "c2", "contexts": null}\n',
+    )
+    found = groupgt.evaluate(put(tmp_path / "q.txt", "c1 0 a 1\nc2 0 b 1\n"), run, ["recall@2"])
+    assert found.per_query["recall@2"].to_list() == [1, 0]
