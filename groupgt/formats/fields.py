@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, strange_result
 from groupgt.formats.columns import declaring
 from groupgt.model.validity import finite_number, id_fault, id_text, unscored
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST, RANK
@@ -242,6 +242,9 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
     ids: list[str] = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
+        if isinstance(cell, dict):
+            faults.add(where, f"{strange_result(cell)} (at rank {rank}); rename the key of the ids to id")
+            continue
         fault = "must be a string or integer" if name is None else id_fault(name)
         if name is None or fault:
             faults.add(where, f"the id {display(cell)} at rank {rank} {fault}")

@@ -21,6 +21,7 @@ from groupgt.formats.source import Record, Source
 from groupgt.formats.tables import NONRELEVANT, Table, named_ids, truth_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.ranking import by_rank
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, note_cost, number_of, unscored
 from groupgt.model.values import CALLS, SCORE, as_json, normal_text
@@ -251,7 +252,11 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
     ):
         cells = [{"id": name, "score": score} for name, score in cells]
     if isinstance(cells, list) and cells and all(isinstance(cell, dict) for cell in cells):
+        cells = by_rank(cells)
         results = [_result_of(cell) for cell in cells]
+        if any("distance" in result and result.get("score") is None for result in results):
+            way = "rename distance to score, and add --scores ascending (scores: in experiments, scores= in Python)"
+            texts_of_ids.faults.add(where, f"expected scores, found distances; {way}")
         for name, column in (("contents", fields.TEXTS), ("score", fields.SCORES)):
             if column not in row and all(result.get(name) is not None for result in results):
                 row = {**row, column: [result[name] for result in results]}
@@ -261,7 +266,7 @@ def with_lists(row: Record, key: str, columns: Mapping[str, Column], texts_of_id
             listed = [_field_in(field, result) for result in results]
             if any(cell is not None for cell in listed):
                 row = {**row, field.nested: listed}
-        cells, scores = [result.get("doc_id", result) for result in results], row.get(fields.SCORES)
+        cells, scores = [result.get("doc_id", cell) for cell, result in zip(cells, results)], row.get(fields.SCORES)
     return {**row, key: cells, **({} if scores is None else {fields.SCORES: scores})}
 
 

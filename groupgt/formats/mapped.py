@@ -111,6 +111,10 @@ def read_mapped_run(source: Source) -> Run:
         where = f"{source.path}: query {display(qid)}"
         if fault := id_fault(qid):
             faults.add(where, f"the query id {fault}")
+        elif isinstance(row, list) or (isinstance(row, dict) and isinstance(row.get(RANKED), list)):
+            kinds.add("lists")
+            record = row if isinstance(row, dict) else {RANKED: row}
+            add_ranking(builder, qid, with_lists(record, RANKED, {}, Lists(faults), where), RANKED, where)
         elif isinstance(row, dict):
             kinds.add("scores")
             builder.add_ranking(qid, [], [])
@@ -121,9 +125,6 @@ def read_mapped_run(source: Source) -> Run:
                     faults.add(where, fault)
                 elif score is not None:
                     builder.add(qid, document, score)
-        elif isinstance(row, list):
-            kinds.add("lists")
-            add_ranking(builder, qid, with_lists({RANKED: row}, RANKED, {}, Lists(faults), where), RANKED, where)
         else:
             faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
     faults.stop()

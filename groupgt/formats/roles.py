@@ -110,7 +110,7 @@ _NO_ID = (
 LISTS = ("retrieval_gt", "retrieved_ids", "excluded_ids", "harmful_ids")
 _IDS, _NUMBERS = {"qid", "doc_id", "group", *LISTS}, {"score", "rank", "grade", "weight"}
 # Names that may be of a role, but also of something else: they are suggested, not taken.
-NEAR: dict[str, tuple[str, ...]] = {
+_NEAR: dict[str, tuple[str, ...]] = {
     "qid": ("q", "query_no", "number", "num", "tid", "topic_no", "questionid", "task_id", "sample_id", "case_id"),
     "doc_id": ("chunk", "passage", "document", "passage_no", "document_no", "source", "url", "file", "page"),
     "retrieval_gt": ("ground_truth_ids", "ground_truth_docs", "targets", "target", "evidence", "support"),
@@ -122,7 +122,7 @@ NEAR: dict[str, tuple[str, ...]] = {
     "correct": ("score", "accuracy", "label", "grade", "rating", "judgment", "verdict", "passed", "value"),
 }
 # What ids are called in objects.
-_INNER = {*chain.from_iterable(NAMES["run"][role] + NEAR[role] for role in ("doc_id", "retrieved_ids")), *_GOLD}
+_INNER = {*chain.from_iterable(NAMES["run"][role] + _NEAR[role] for role in ("doc_id", "retrieved_ids")), *_GOLD}
 _RESULTS = (*NAMES["run"]["retrieved_ids"], "hits", "search_results")
 COMPARED_NAMES, SHOWN_NAMES = 1000, 100
 
@@ -254,7 +254,7 @@ def hint(names: Collection[str] | Mapping[str, Any], missing: Iterable[str], kin
         own = {_folded(name) for name in (role, *NAMES[kind].get(role, ()))}
         possible = [name for name in rest if may_hold(role, name, cells.get(name)) and name.lower() not in MEANINGS]
         matches = [name for name in possible if _folded(name) in own]
-        matches += [name for name in possible if name.strip(" ").lower() in NEAR.get(role, ())]
+        matches += [name for name in possible if name.strip(" ").lower() in _NEAR.get(role, ())]
         if not matches and role == "retrieval_gt":
             matches = [name for name in possible if name.lower().startswith(_STEMS)]
             matches.sort(key=lambda name: not isinstance(cells.get(name), list))

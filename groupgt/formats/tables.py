@@ -17,17 +17,7 @@ import numpy as np
 from groupgt.errors import DataError, Faults, display, listed, warn
 from groupgt.formats.columns import Column, Lists, columns_in, declaring
 from groupgt.formats.fields import Firsts, ids_fault
-from groupgt.formats.roles import (
-    NAMES,
-    NEAR,
-    NO_COLUMNS,
-    Declared,
-    hint,
-    missing_columns,
-    path_to_ids,
-    roles_in,
-    shown_names,
-)
+from groupgt.formats.roles import NO_COLUMNS, Declared, hint, missing_columns, path_to_ids, roles_in, shown_names
 from groupgt.formats.rows import SHAPE, number_text
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ANSWERABLE, STATED
@@ -56,8 +46,6 @@ NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "un
 JUDGMENTS = re.compile(r".*(?:relevant|relevance|judge?ment|verdict|label|grade|rating)")
 MARKS = dict.fromkeys(("true", "yes", "relevant", "pass"), 1)
 MARKS |= dict.fromkeys(("false", "no", "irrelevant", "not relevant", "nonrelevant", "non-relevant", "fail"), 0)
-# Names of columns that may contain documents.
-DOCUMENTS = {*NEAR["doc_id"], *NAMES["corpus"]["text"]}
 # What to write for a query that no document answers.
 UNANSWERED = "; if nothing answers the query, add an answerable column that is false in this row"
 # Roles that name ids of a query: to leave out of its results, and that must not be among them.
@@ -121,7 +109,7 @@ def _roles(table: Table) -> dict[str, str]:
     if numbers is None:
         return roles
     are_flags = bool((np.isnan(numbers) | np.isin(numbers, (0, 1))).all())
-    is_beside = "doc_id" in roles or (are_flags and not DOCUMENTS.isdisjoint(map(str.lower, table.names)))
+    is_beside = "doc_id" in roles or (are_flags and " to doc_id" in hint(table.names, ["doc_id"]))
     if not is_beside and not any(str(cell).strip().lower() in MARKS for cell in table.column(name)):
         return roles
     return {role: name for role, name in roles.items() if role != "retrieval_gt"} | {"grade": name}

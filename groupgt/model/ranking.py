@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from operator import gt
+from operator import gt, itemgetter
 from typing import Any, TypeVar
 
 from groupgt.model.policy import Policy
+from groupgt.model.validity import finite_number
 from groupgt.runtime import pl
 
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
@@ -28,6 +29,16 @@ def deciding(ties: str, tie: str = "tie") -> list[str]:
 def repeat_fault(name: str) -> str:
     """Return the message for a repeated result under the `duplicates=error` policy."""
     return f"duplicate result {name!r}; {WITHOUT_REPEATS}"
+
+
+def by_rank(ranking: Any) -> Any:
+    """Sort a list of objects that have ranks and no scores by these ranks. Return any other ranking unchanged."""
+    if not isinstance(ranking, list) or not all(
+        isinstance(each, dict) and each.get("score") is None and finite_number(each.get("rank")) is not None
+        for each in ranking
+    ):
+        return ranking
+    return sorted(ranking, key=itemgetter("rank"))
 
 
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:

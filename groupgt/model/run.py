@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from groupgt.errors import DataError, printable, refuse
+from groupgt.model.ranking import by_rank
 from groupgt.model.validity import finite_number, id_text
 from groupgt.model.values import CALLS, ORIGINAL_SCORE, RANK, SCORE, TEXT, Unsplit, unnamed
 from groupgt.records import record
@@ -207,6 +208,8 @@ class Run:
             raise DataError(
                 f"results: expected {{query id: ranking}}, a path, a frame or a list of trials, found {kind}"
             )
+        if by_rank(first := next(iter(rankings.values()), None)) is not first:
+            rankings = {qid: by_rank(ranking) for qid, ranking in rankings.items()}
         if scores is None and (columns := _documents_in(rankings)) is not None:
             ids = columns.pop("id", None)
             numbered = {qid: unnamed(len(texts)) for qid, texts in columns[TEXT].items()} if ids is None else ids

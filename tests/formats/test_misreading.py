@@ -432,3 +432,28 @@ def test_a_query_with_two_texts_is_asked_about(tmp_path: Path) -> None:
     frame = pl.DataFrame(other, schema=["qid", "query", "doc_id"], orient="row")
     with pytest.raises(groupgt.DataError, match=r"row 5: query 'q2': .*'what is y' at .*row 4; keep one"):
         groupgt.read_ground_truth(frame)
+
+
+RANKED = {"q1": [{"id": "b", "rank": 2}, {"id": "a", "rank": 1}], "q2": [{"id": "c", "rank": 1}]}
+
+
+def test_ranks_order_results_by_query(tmp_path: Path) -> None:
+    truth = {"q1": [["a"]], "q2": [["c"]]}
+    in_lists = lines(tmp_path / "r.jsonl", *({"qid": qid, "retrieved_ids": rows} for qid, rows in RANKED.items()))
+    for run in (RANKED, put(tmp_path / "r.json", json.dumps(RANKED)), in_lists):
+        assert groupgt.evaluate(truth, run, ["mrr"])["mrr"] == 1
+    wrapped = put(tmp_path / "w.json", '{"q1": {"retrieved_ids": ["b", "a"]}, "q2": {"retrieved_ids": ["c"]}}')
+    assert groupgt.evaluate(truth, wrapped, ["mrr"])["mrr"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("result", "parts"),
+    [
+        ({"id": "b", "distance": 0.9}, ("found distances", "rename distance to score", "--scores ascending")),
+        ({"chunk": "b", "sim": 0.9}, ("the keys chunk, sim (at rank 1)", "rename the key of the ids to id")),
+    ],
+)
+def test_keys_of_results_by_query_are_asked_about(tmp_path: Path, result: dict[str, Any], parts: tuple[str]) -> None:
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.read_run(put(tmp_path / "r.json", json.dumps({"q1": [result]})))
+    assert [part for part in parts if part not in str(caught.value)] == []
