@@ -43,7 +43,7 @@ ASPECTS = re.compile(r"(?:aspect|facet|fact|nugget|intent|interpretation|slot)(?
 # Numbers under these names say where a document stands, not how relevant it is.
 NOT_GRADES = ("position", "index", "start", "end", "offset", "page", "line", "unnamed: 0", "")
 # Names of judgments, and words for relevant and not relevant.
-JUDGMENTS = re.compile(r".*(?:relevant|relevance|judge?ment|verdict|label|grade|rating)")
+JUDGMENTS = re.compile(r".*(?:relevant|relevance|judgment|judgement|verdict|label|grade|rating)")
 MARKS = dict.fromkeys(("true", "yes", "relevant", "pass"), 1)
 MARKS |= dict.fromkeys(("false", "no", "irrelevant", "not relevant", "nonrelevant", "non-relevant", "fail"), 0)
 # What to write for a query that no document answers.

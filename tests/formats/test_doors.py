@@ -653,5 +653,5 @@ def test_ids_of_result_objects_in_python(tmp_path: Path, key: str) -> None:
     for run in (results, put(tmp_path / "run.json", json.dumps(results))):
         assert groupgt.evaluate({"q": [["a"]]}, run, ["mrr"])["mrr"] == 1 / 2
     unknown = put(tmp_path / "unknown.json", json.dumps({"q": [{"url": "x", "score": 2.0}]}))
-    with pytest.raises(groupgt.DataError, match="at rank 1 must be a string or integer"):
+    with pytest.raises(groupgt.DataError, match=r"the keys url, score \(at rank 1\)"):
         groupgt.evaluate({"q": [["a"]]}, unknown, ["mrr"])

@@ -374,7 +374,7 @@ def test_results_as_objects(tmp_path: Path, cli: Cli, keys: tuple[str, str]) -> 
     assert groupgt.read_run(by_query).rankings == {"q1": ["100", "5"], "q2": ["9", "7"]}
     fails(cli("evaluate", by_query, by_query, "-m", "mrr"), "expected ground truth, but this looks like a run")
     strange = put(tmp_path / "s.json", json.dumps({"q1": [{"ref": "a", "score": 1}], "q2": ["a"]}))
-    with pytest.raises(groupgt.DataError, match="rank 1 must be a string or integer"):
+    with pytest.raises(groupgt.DataError, match=r"the keys ref, score \(at rank 1\)"):
         groupgt.read_run(strange, "json")
 
 
