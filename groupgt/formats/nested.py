@@ -13,6 +13,7 @@ from groupgt.formats.paths import Found, Path, Row, beside, path_of
 from groupgt.formats.roles import LISTS, NAMES, Declared
 from groupgt.formats.rows import SHAPE
 from groupgt.formats.source import Record
+from groupgt.model.groups import Elements
 from groupgt.model.validity import finite_number, is_integer
 
 # The roles of each kind of file that may stand at a path.
@@ -119,9 +120,11 @@ def _groups(roles: Roles, row: Row, of_documents: Sequence[str]) -> list[Any]:
         ]
     if "group" not in roles.paths and "all" not in roles.paths:
         distinct = {repr(each): each for each in alternatives if each is not None}
-        # Ids in a list at retrieval_gt are a flat list, which the policy reads.
-        is_flat = of_documents == ["retrieval_gt"] and "grade" not in roles.paths
-        return [each if is_flat or isinstance(each, list) else [each] for each in distinct.values()]
+        if of_documents == ["retrieval_gt"] and "grade" not in roles.paths:
+            # The policy reads ids in a flat list.
+            is_split = roles.paths["retrieval_gt"].steps[-1].kind == "split"
+            return list(distinct.values()) if is_split else Elements(distinct.values())
+        return [each if isinstance(each, list) else [each] for each in distinct.values()]
     groups: dict[Any, Record] = {}
     keys: Found = []
     for position, value in roles.found("group", row):

@@ -196,6 +196,10 @@ def read_named(
     return named if any(named) else None
 
 
+class Elements(list[Any]):
+    """Ids at a path that names each element, such as `evidence[]`. Unless the policy differs, all are required."""
+
+
 class _GroupError(Exception):
     """An error in a query's groups."""
 
@@ -319,11 +323,11 @@ class _Reader:
             return cells
         if len(ids) < len(cells):
             raise _GroupError(f"one list mixes ids and groups: {display(row)}; put every id into a group")
-        if self.policy.flat_gt == "error" and len(ids) > 1:
+        if self.policy.flat_gt == "error" and len(ids) > 1 and not isinstance(row, Elements):
             what = f"expected groups (a list of lists), found the flat list {display(row)}"
             way = "set the policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)"
             raise _GroupError(f"{what}; {way}")
-        return [[name] for name in ids] if self.policy.flat_gt == "and" else [ids]
+        return [ids] if self.policy.flat_gt == "or" else [[name] for name in ids]
 
     def group(self, cell: Any) -> _Group:
         """Read one group, and keep the higher grade of a duplicate id."""
