@@ -137,12 +137,16 @@ def _frame_rows(frame: Any, title: str) -> Iterator[tuple[str, Record]]:
 
 def _numbered(rows: Iterable[tuple[str, Record]], title: str) -> Iterator[tuple[str, Record]]:
     """Yield rows with ids. Number passages that have neither an id nor a title, in a form that no id has."""
-    unnamed = 0
+    unnamed, others = 0, None
     for where, row in rows:
+        if others is None and first_in(IDS, row) is None:
+            others = [name for name in row if name.lower().endswith("_id")] if row.get("title") is not None else []
         if first_in((*IDS, "title"), row) is None and first_in(TEXTS, row) is not None:
             unnamed += 1
             row = {**row, "doc_id": f"(passage {unnamed})"}
         yield where, row if first_in(IDS, row) is not None else {**row, "doc_id": row.get("title")}
+    if others:
+        warn(f"{title}: no doc_id column, so titles are the ids; if {others[0]} contains the ids, rename it to doc_id")
     if unnamed:
         lack = "passage has" if unnamed == 1 else "passages have"
         way = "rename the id column to doc_id, or match results by passage text (--labeller text)"

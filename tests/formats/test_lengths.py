@@ -14,7 +14,7 @@ import pytest
 import groupgt
 from groupgt.engines.carriers import all_rankings
 from groupgt.formats import source
-from groupgt.formats.corpus import read_lengths
+from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.tokenizers import check_tokenizer, tokenizer_named
 from groupgt.model.policy import Policy
 
@@ -443,6 +443,17 @@ def test_a_corpus_of_texts_and_lengths(kind: str, tmp_path: Path) -> None:
 def test_a_corpus_of_lengths_alone(kind: str, tmp_path: Path) -> None:
     file = corpus(tmp_path, kind, {"doc_id": "a", "tokens": 2}, {"doc_id": "b", "tokens": 1})
     assert recalls(LISTS, (1, 2, 3), "tokens", read_lengths(file)) == [0, 0.5, 1]
+
+
+def test_titles_are_ids_only_beside_a_warning_if_a_column_may_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"page_id": "p1", "title": "Ferries", "text": "At eight."}\n')
+    with pytest.warns(
+        groupgt.GroupgtWarning, match="titles are the ids; if page_id contains the ids, rename it to doc_id"
+    ):
+        assert read_corpus(path) == {"Ferries": "Ferries\nAt eight."}
+    path.write_text('{"title": "Ferries", "text": "At eight."}\n')
+    assert list(read_corpus(path)) == ["Ferries"]
 
 
 def test_a_title_counts_with_its_text(tmp_path: Path) -> None:

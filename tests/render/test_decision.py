@@ -465,7 +465,7 @@ def test_the_system_of_the_card_is_the_subject_of_every_data_set(tmp_path: Path)
 def test_one_system_that_is_not_significant_shows_what_it_lost() -> None:
     decision = decide(FEWER)
     assert (decision.state, decision.system) == ("nothing significant", "less")
-    assert first_queries(FEWER.by(), decision)[0].startswith("lost by less")
+    assert first_queries(FEWER.by(), decision)[0][0].startswith("lost by less")
     assert decide(SWEEP).system is None
 
 
