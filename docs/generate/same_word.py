@@ -21,8 +21,8 @@ WORDS: dict[str, tuple[str, list[str]]] = {
         ["precision.trec@3", "precision.autorag@3", "precision.coverage@3", "p_ia@3"],
     ),
     "recall": (
-        "Without groups, recall requires every document, so a search that finds every piece scores only two thirds "
-        "(example A). With groups, recall requires every piece of information.",
+        "Without groups, recall requires every document, so a search that finds all the information scores only two "
+        "thirds (example A). With groups, recall requires every piece of information.",
         ["recall.trec@3", "recall.coverage@3", "recall.autorag@3"],
     ),
     "F1": (
@@ -34,28 +34,28 @@ WORDS: dict[str, tuple[str, list[str]]] = {
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
-        "Full recall is 1 if the search finds *everything* that is needed. Without groups, that means every "
-        "document, so example A scores 0.",
+        "Full recall is 1 if the search finds *everything* needed. Without groups, full recall "
+        "requires every document, so example A scores 0.",
         ["complete.coverage@3", "complete.trec@3", "complete.autorag@3"],
     ),
     "MRR": (
-        "Most tools look only at the first relevant result. AutoRAG averages over groups, so even a perfect ranking "
-        "for two groups scores 0.75 (example A). Tools also order equal scores differently (example F). trec_eval "
-        "sorts ties by descending id, ir_measures by ascending id for MRR and by descending id for MAP and NDCG, and "
-        "ranx keeps the input order.",
+        "For MRR, most tools look only at the first relevant result. AutoRAG averages over groups, so even a perfect "
+        "ranking for two groups scores 0.75 (example A). Tools also order equal scores differently (example F). "
+        "trec_eval sorts ties by descending id, ir_measures by ascending id for MRR and by descending id for MAP and "
+        "NDCG, and ranx keeps the input order.",
         ["mrr.trec@3", "mrr.trec", "mrr.autorag@3", "mrr.coverage@3"],
     ),
     "MAP": (
-        "trec_eval divides by the number of relevant documents. AutoRAG divides by the number of hits *found*, so "
-        "losing a late hit can raise the score. ndeval averages over groups, has no cutoff (example D), and "
+        "For MAP, trec_eval divides by the number of relevant documents, and AutoRAG by the number of hits *found*, so "
+        "losing a late hit can raise AutoRAG's score. ndeval averages over groups, has no cutoff (example D), and "
         "sorts equal scores by ascending id (example F).",
         ["map.trec@3", "map.autorag@3", "map.coverage@3", "map_ia"],
     ),
     "NDCG": (
         "Tools differ in the credit for a second hit on the same group (example B) and in whether they cut the ideal "
-        "ranking to the length of the list (example C). They also differ in the gain for a grade (none, linear or "
+        "ranking to the length of the list (example C). Tools also differ in the gain for a grade (none, linear or "
         "exponential, example E) and in the order of equal scores (example F). FreshStack and ndeval compute "
-        "alpha-nDCG. In AutoRAG and in the published formulas, a repeated id earns credit twice (example G).",
+        "alpha-nDCG. In AutoRAG and the published formulas, a repeated id earns credit twice (example G).",
         ["ndcg.trec@3", "ndcg.trec(gain=exp)@3", "ndcg.autorag@3", "ndcg.coverage@3", "novelty_ndcg@3", "alpha_ndcg@3"],
     ),
 }
@@ -160,7 +160,7 @@ def text() -> str:
     ]
     return page(
         "Same name, different number",
-        "Tools agree on the names of metrics, but not on the numbers. This page shows the values that eight tools "
+        "Tools agree on metric names, but not on the numbers. This page shows the values that eight tools "
         f"and two published sets of formulas give for {_count(len(EXAMPLES))} small examples at a cutoff of {K}. In "
         "each table, the last column names the groupgt metric that gives the same values. The examples after *except* "
         "are those for which even the closest metric gives a different value.",
@@ -204,7 +204,7 @@ def _published() -> list[str]:
     return [
         "[Axion's](https://github.com/ax-foundry/axion) documentation (*Retrieval Metrics*) and a lesson called "
         "*Retrieval Quality Metrics* contain the formulas of the `trec` convention, except that a repeated id earns "
-        "credit twice in NDCG. Some numbers printed in these two sources do not follow from the formulas:",
+        "credit twice in NDCG. Some printed numbers do not follow from their source's own formulas:",
         table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
         f"The other {agreed} printed numbers follow from their formulas.",
     ]

@@ -124,7 +124,7 @@ class Inputs:
             other = files_in(other)[1] if is_result_folder(other) else other
             files = shlex.join([str(truth), f"before={run}", f"after={other}"])
             what = "a result folder already contains runs; select them with --system"
-            raise ConfigError(f"{self.truth_path}: {what}, or name files instead of folders, such as {files}")
+            raise ConfigError(f"{self.truth_path}: {what}, or pass files instead of folders, such as {files}")
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
                 require_paths(self.truth_path, ())
@@ -220,7 +220,7 @@ class Inputs:
                 continue
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file for the run {name!r}, found a folder or a pattern"
-                raise ConfigError(f"{path}: {what}; name one file, or add --parts if the files are parts of one run")
+                raise ConfigError(f"{path}: {what}; choose one file, or add --parts if the files are parts of one run")
             if name:
                 pairs.append((name, files[0]))
             else:

@@ -110,7 +110,7 @@ def judge_command(
         raise ConfigError("QUERIES: expected a file of queries, or --audit with ground truth to audit")
     if queries is not None and audit is not None:
         way = f"remove {queries} (write --runs before each run)"
-        raise ConfigError(f"QUERIES: the --audit file already has the queries; {way}")
+        raise ConfigError(f"QUERIES: the --audit file already contains the queries; {way}")
     if out.exists() and not any(folder.glob("*.jsonl")):
         raise ConfigError(f"--out {out}: already exists and was not written from {folder}; choose another file")
     clashes = {
@@ -231,7 +231,7 @@ def _texts(base: GroundTruth | None, path: Path | None) -> dict[str, str]:
     if base is None:
         return {} if path is None else read_queries(path)
     if not base.texts or any(text is None for text in base.texts):
-        raise DataError(f"{path}: expected the text of every query, under the key query")
+        raise DataError(f"{path}: expected every query's text, under the 'query' key")
     return {qid: text or "" for qid, text in zip(base.qids, base.texts)}
 
 
@@ -254,7 +254,7 @@ def _opinions(
     both = [qid for qid in texts if qid in first and qid in second]
     differing = [qid for qid in both if difference(first[qid], second[qid]) is not None]
     if not differing:
-        raise ConfigError("--adjudicate: the two annotators agree on every query that both finished; nothing to settle")
+        raise ConfigError("--adjudicate: the annotators agree on all queries that both finished; nothing to settle")
     return acts, dict(states), {qid: texts[qid] for qid in differing}
 
 

@@ -359,7 +359,7 @@ def check_outputs(context: click.Context, also_read: Iterable[str | os.PathLike[
                 what, problem = "the path of a file in an existing folder", f"no folder {str(path.parent)!r}"
             faults.add(str(path), f"expected {what}, found {problem}")
         if path.resolve() in taken:
-            faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
+            faults.add(str(path), f"would overwrite {taken[path.resolve()]}; choose another file")
         taken[path.resolve()] = f"{path}, another output file"
     faults.stop(ConfigError)
 

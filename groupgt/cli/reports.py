@@ -32,7 +32,7 @@ class ReportingCommand(Command):
         paths = {option: path for option, name in named.items() if (path := ctx.params.get(name)) is not None}
         for option, path in paths.items():
             if path.resolve() == source.resolve():
-                raise ConfigError(f"{option} {path}: would overwrite {source.name}; name another file")
+                raise ConfigError(f"{option} {path}: would overwrite {source.name}; choose another file")
         reports = {option: path for option, path in paths.items() if option in REPORTS and _is_report(path)}
         with _error_written(reports, source.name, source.parent.resolve()):
             return super().invoke(ctx)

@@ -199,7 +199,7 @@ def _judged_by(first: GroundTruth, second: GroundTruth) -> dict[str, list[str]]:
     if first.irrelevant_groups and second.irrelevant_groups:
         return {qid: [doc for doc in dict.fromkeys(one) if doc in other] for qid, (one, other) in ids.items()}
     lower = "which lowers kappa; pass a run"
-    warn(f"agree: without a run, groupgt counts only documents that either annotator judged, {lower}")
+    warn(f"agree: without a run, groupgt counts only documents judged by at least one annotator, {lower}")
     return {qid: list(dict.fromkeys(one + other)) for qid, (one, other) in ids.items()}
 
 

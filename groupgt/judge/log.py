@@ -124,6 +124,6 @@ def read_folder(folder: Path) -> dict[str, list[Act]]:
     for path in files:
         for by, annotator_acts in read_acts(Source.at(path)).items():
             if by in acts:
-                raise DataError(f"{path}: another journal also has judgments by {by!r}; join the files into one")
+                raise DataError(f"{path}: another journal also contains judgments by {by!r}; join the files into one")
             acts[by] = annotator_acts
     return acts

@@ -31,7 +31,7 @@ class PoolRule:
         """Parse `WAY:N`, or raise `ConfigError` if it is invalid or requires runs."""
         way, _, size = (text or ("depth:10" if has_runs else "bm25:20")).partition(":")
         if way not in ("depth", "rrf", "bm25") or not size.isascii() or not size.isdigit() or not 0 < int(size) <= 1000:
-            raise ConfigError(f"--pool: expected depth:N, rrf:N or bm25:N, N from 1 to 1000, found {text!r}")
+            raise ConfigError(f"--pool: expected depth:N, rrf:N or bm25:N, with N from 1 to 1000, found {text!r}")
         if way != "bm25" and not has_runs:
             raise ConfigError(f"--pool {text}: needs runs; add --runs, or use bm25:{size}")
         return cls(way, int(size))  # type: ignore[arg-type]  # it was checked

@@ -301,7 +301,7 @@ class Session:
         states = self.states
         for earlier in self.order[: self.order.index(qid)]:
             if earlier not in states or states[earlier].status == OPEN:
-                raise DataError(f"samples have a fixed order; finish or skip query {earlier!r} first")
+                raise DataError(f"queries in a sample have a fixed order; finish or skip query {earlier!r} first")
 
     def _opening(self, qid: str) -> dict[str, Any]:
         plan = self.plan
@@ -389,7 +389,7 @@ class Session:
         if not self._is_opened(qid):
             raise DataError(f"query {qid!r} has not been opened")
         if self.plan.kind == "audit" and kind not in AUDIT_ACTS:
-            raise DataError(f"expected an answer to a question of this audit, found the action {display(kind)}")
+            raise DataError(f"expected an answer to one of this audit's questions, found the action {display(kind)}")
         fields: dict[str, Any] = {**DEFAULTS.get(kind, {}), "qid": qid, "act": kind}
         fields |= {key: value for key, value in requested.items() if key in FIELDS.get(kind, {})}
         if kind == "undo":
@@ -402,7 +402,7 @@ class Session:
             numbers = [number for number in used if isinstance(number, int)]
             fields["new" if kind == "split" else "group"] = 1 + max([0, *numbers, *state.groups])
         elif kind == "group" and fields["group"] not in list(state.groups):
-            raise DataError(f"expected a group of query {qid!r}, found {display(fields['group'])}")
+            raise DataError(f"expected a group from query {qid!r}, found {display(fields['group'])}")
         if fault := act_fault({"at": "", "by": "", "seq": 0, **fields}):
             raise DataError(fault)
         self._check(fields, state)
@@ -418,23 +418,23 @@ class Session:
         of_groups = {"relevant": act.get("groups"), "merge": [one, act.get("into")], "split": [one]}
         for group in of_groups.get(kind) or []:
             if group not in state.groups:
-                raise DataError(f"expected a group of query {act['qid']!r}, found {display(group)}")
+                raise DataError(f"expected a group from query {act['qid']!r}, found {display(group)}")
         span = act.get("span")
         if kind == "relevant" and span is not None and span[1] > len(texts.get(act["doc"], "")):
             raise DataError(f"expected a span within the passage, found {display(span)}")
         if kind == "merge" and act["group"] == act["into"]:
-            raise DataError(f"expected two groups, found {act['group']} twice")
+            raise DataError(f"expected two different groups, found {act['group']} twice")
         if kind == "split" and not set(act["docs"]) <= set(state.groups[act["group"]].docs):
-            raise DataError(f"expected passages of group {act['group']}, found {display(act['docs'])}")
+            raise DataError(f"expected passages in group {act['group']}, found {display(act['docs'])}")
         if kind == "no_answer" and any(group.docs for group in state.groups.values()):
-            raise DataError("the query has relevant passages; remove these from their groups first")
+            raise DataError("the query has relevant passages; remove them from their groups first")
         if kind == "answer":
             self._check_answer(act, state)
 
     def _check_answer(self, act: Mapping[str, Any], state: QueryState) -> None:
         asked = [question for question in self.prepare().by_query.get(act["qid"], []) if question.item == act["item"]]
         if not asked:
-            raise DataError("expected a question of this audit")
+            raise DataError("expected one of this audit's questions")
         values = [*ANSWERS]
         if asked[0].kind == "needed":
             others = self._question(act["qid"], asked[0], state)["passages"][1:]
@@ -467,7 +467,7 @@ def starting(truth: GroundTruth, qid: str) -> tuple[list[dict[str, Any]], list[s
         pairs = [(cell.get("id"), float(cell.get("grade", 1))) for cell in cells]
         if any(name is None for name, _ in pairs):
             what = "found spans, text or sets, which cannot be judged; put the queries in a file without ground truth"
-            raise ConfigError(f"query {qid!r}: expected ids of passages in existing ground truth, {what}")
+            raise ConfigError(f"query {qid!r}: expected passage ids in the existing ground truth, {what}")
         relevant = {str(name): grade for name, grade in pairs if grade > 0}
         nonrelevant += [str(name) for name, grade in pairs if grade <= 0]
         if relevant:

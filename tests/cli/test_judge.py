@@ -65,14 +65,14 @@ def words(**changes: str) -> list[str]:
         ([*JUDGE, "--sample", "2", "--next", "rrf"], "--next: the order of a sample is fixed"),
         ([*JUDGE, "--sample", "9"], "expected at most 3 queries in the sample, because there are no more, found 9"),
         ([*JUDGE, "--pool", "depth:3"], "--pool depth:3: needs runs; add --runs, or use bm25:3"),
-        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: the --audit file already has the queries; remove queries.tsv"),
+        ([*JUDGE, "--audit", "qa.jsonl"], "QUERIES: the --audit file already contains the queries; remove queries.tsv"),
         (
             ["judge", "--audit", "bare.jsonl", *JUDGE[2:]],
-            "bare.jsonl: expected the text of every query, under the key query",
+            "bare.jsonl: expected every query's text, under the 'query' key",
         ),
         (
             ["judge", "--audit", "spans.jsonl", *JUDGE[2:]],
-            "query 'q1': expected ids of passages in existing ground truth",
+            "query 'q1': expected passage ids in the existing ground truth",
         ),
         (
             ["judge", "--audit", "qa.jsonl", *JUDGE[2:], "--prior", "qa.jsonl"],

@@ -121,12 +121,12 @@ def test_what_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
             {"qid": "q1", "act": "not_relevant", "doc": "elsewhere"},
             "expected a passage from the corpus, found 'elsewhere'",
         ),
-        ({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1]}, "expected a group of query 'q1', found 1"),
-        ({"qid": "q1", "act": "group", "group": 7, "name": "x"}, "expected a group of query 'q1', found 7"),
-        ({"qid": "q1", "act": "merge", "group": 1, "into": 2}, "expected a group of query 'q1', found 1"),
+        ({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1]}, "expected a group from query 'q1', found 1"),
+        ({"qid": "q1", "act": "group", "group": 7, "name": "x"}, "expected a group from query 'q1', found 7"),
+        ({"qid": "q1", "act": "merge", "group": 1, "into": 2}, "expected a group from query 'q1', found 1"),
         (
             {"qid": "q1", "act": "answer", "item": {"kind": "needed", "group": 1}, "value": "yes"},
-            "expected a question of this audit",
+            "expected one of this audit's questions",
         ),
         ({"qid": "q1", "act": "done", "rest": "x"}, "expected unjudged or nonrelevant"),
     ):
@@ -137,9 +137,9 @@ def test_what_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
     with snapshot.raises(groupgt.DataError):
         session.act({"qid": "q1", "act": "relevant", "doc": "pets", "groups": [1], "span": [0, 10_000]})
     for act, expected in (
-        ({"act": "merge", "group": 1, "into": 1}, "expected two groups, found 1 twice"),
-        ({"act": "split", "group": 1, "docs": ["cars"]}, "expected passages of group 1, found ['cars']"),
-        ({"act": "no_answer"}, "the query has relevant passages; remove these from their groups first"),
+        ({"act": "merge", "group": 1, "into": 1}, "expected two different groups, found 1 twice"),
+        ({"act": "split", "group": 1, "docs": ["cars"]}, "expected passages in group 1, found ['cars']"),
+        ({"act": "no_answer"}, "the query has relevant passages; remove them from their groups first"),
         (
             {"act": "relevant", "doc": "pets", "groups": [1], "grade": float("inf")},
             "expected a grade above 0, found inf",
@@ -465,7 +465,10 @@ def test_an_audit_takes_answers_to_its_questions_alone(tmp_path: Path) -> None:
     session.view("q1")
     needed = {"kind": "needed", "group": 1}
     for act, expected in (
-        ({"act": "group", "doc": "pets"}, "expected an answer to a question of this audit, found the action 'group'"),
+        (
+            {"act": "group", "doc": "pets"},
+            "expected an answer to one of this audit's questions, found the action 'group'",
+        ),
         ({"act": "no_answer"}, "found the action 'no_answer'"),
         ({"act": "answer", "item": needed, "value": "3"}, "expected yes, no, unsure or 2 as the answer, found '3'"),
         ({"act": "answer", "item": needed, "value": "maybe"}, "or a group number, found 'maybe'"),
