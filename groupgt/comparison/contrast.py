@@ -55,8 +55,8 @@ class Contrast:
     and the page. Fields whose column is None are internal.
     """
 
-    delta: float = field(metadata=shown("change", "difference", turned=NEGATED))
-    delta_interval: Interval = field(metadata=shown("CI of change", "differences", turned=NEGATED))
+    delta: float = field(metadata=shown("delta", "difference", turned=NEGATED))
+    delta_interval: Interval = field(metadata=shown("CI of delta", "differences", turned=NEGATED))
     pairs: int = field(metadata=shown("queries", "count"))
     unpaired: int = field(metadata=shown("queries of only one system", "count"))
     wins: int = field(metadata=shown("wins", "count", turned="losses"))

@@ -125,17 +125,17 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     p_headers = list(dict.fromkeys(["p", p_header(systems.settings)]))
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
-        of_change = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g}% CI of change"
-        against = ["change", of_change, *p_headers, "effect", "wins/ties/losses", "differ"]
+        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g}% CI of delta"
+        against = ["delta", of_delta, *p_headers, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(p_headers)) for row in systems.rows if row.metric == text]
         if systems.audit is not None:
-            headers.append("change by model's labels")
+            headers.append("delta by model's labels")
             means = {name: mean_of(plain_of(columns[text])) for name, columns in systems.tested.items()}
             for row in rows:
                 change = means[row[0]] - means[systems.baseline]
                 row.append("" if row[0] == systems.baseline else signed(change, DIGITS))
-        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *p_headers[:-1], of_change))
+        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *p_headers[:-1], of_delta))
 
 
 def p_header(settings: Settings, correction: str = "") -> str:
@@ -179,7 +179,7 @@ def beside_grid(
         means = (fixed(mean, DIGITS) for mean in beside.means(name, metric))
         cells = [contrast.pairs, *means, delta_text(contrast), span(contrast.delta_interval, DIGITS)]
         rows.append([*(first or {}).get(name, [name]), *cells, small(contrast.p_value, DIGITS)])
-    return Table([*headers, "change", f"{level:.3g}% CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
+    return Table([*headers, "delta", f"{level:.3g}% CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
@@ -194,13 +194,13 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
             p_values = [small(contrast.raw_p_value, DIGITS), decisive][-len(p_headers) :]
             rows.append([pair.first, pair.second, signed(contrast.delta, DIGITS), *p_values, contrast.pairs])
         if rows:
-            yield Table([systems.labels[text], "against", "change", *p_headers, "queries"], rows, keep=2)
+            yield Table([systems.labels[text], "against", "delta", *p_headers, "queries"], rows, keep=2)
 
 
 def leaderboards(systems: Systems) -> Iterator[Table]:
     """Yield tables with one row per system, split by cutoff if there are many metrics, the primary metric first."""
     for part in sorted(parts_of(systems.metrics), key=lambda part: systems.primary not in part):
-        headers = ["system", *(systems.labels[text] for text in part)]
+        headers = ["run", *(systems.labels[text] for text in part)]
         yield Table(headers, [[name, *_means(systems, name, part)] for name in systems.names])
 
 

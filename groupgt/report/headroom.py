@@ -32,11 +32,11 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         changes = ["", ""] if name == systems.baseline else [gained, lost]
         of = f"/{queries[name]:,}" if failures.populations_differ else ""
         rows.append([name, f"{count_text(complete)}{of}", len(failures.only(name)), *changes])
-    yield [f"complete {within}", "queries", "only this system", "gained over baseline", "lost to baseline"], rows
+    yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     count = int(failures.counted.sum())
     nobody = failures.nobody
-    among = " (of the queries that count for every system)" if failures.populations_differ else ""
-    line = f"{part_of(failures.every_count, count, 'query')} complete in every system"
+    among = " (of the queries that count for every run)" if failures.populations_differ else ""
+    line = f"{part_of(failures.every_count, count, 'query')} complete in every run"
     line += f", {count_text(failures.none_count)} in none{among}"
     which = "; in no trial: " if max(failures.trials) > 1 else ": "
     yield Detail(f"{line}{which}{shortlist(nobody, LISTED, ' …')}" if nobody else line)
@@ -47,7 +47,7 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     chosen = [each for each in systems.headroom if each.metric in metrics]
     if not chosen:
         return
-    headers = ["headroom", "best system", "mean", "best system per query", "maximum gain", "queries"]
+    headers = ["headroom", "best system", "mean", "best run per query", "maximum gain", "queries"]
     yield headers, _rows(systems, chosen)
     union = chosen[0]
     size = alone = ""

@@ -144,7 +144,7 @@ def page_part(outcome: Outcome, dataset: str) -> data.Previous | None:
                 "more_gained": max(len(gained) - NAMED, 0),
             }
         )
-    heads = ["metric", "queries", "before", "now", "change", "CI", p_header(against.settings)]
+    heads = ["metric", "queries", "before", "now", "delta", "CI", p_header(against.settings)]
     return {"run": outcome.previous or "", "heads": heads, "systems": systems, "notes": list(_notes(against))}
 
 

@@ -37,7 +37,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
                 is_baseline = system == systems.baseline
                 means = (fixed(row.mean, DIGITS) for row in inner)
                 rows.append([f"{system} (mean)", *means] if is_baseline else [system, *map(delta_text, inner)])
-            headers = [f"{systems.labels[text]}: change by {by}", *(part.value for part in parts)]
+            headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
             yield transposed(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
         yield f"slices by {by} are omitted, because {by} has {count:,} values, more than {MOST_SLICES:,}"
