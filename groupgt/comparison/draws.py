@@ -1,4 +1,4 @@
-"""Draw coins and resamples, and add up values exactly. Results are bit-identical on every machine."""
+"""Flip coins, draw resamples, and add up values exactly. Results are bit-identical on every machine."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 
 def signs(n: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """Draw rows of n signs (±1.0). If n is small, yield one pattern of each opposite pair, except the observed pair."""
+    """Draw rows of n signs (±1.0). For a small n, yield one pattern of each opposite pair, except the observed pair."""
     if n >= ENOUGH:
         yield from (2 * coins - 1 for coins in halves(n, resamples, seed))
     else:
@@ -108,8 +108,8 @@ def on_grid(values: Floats) -> Floats:
 def in_order(values: Floats) -> Floats:
     """Sort each column, shape (n, C), from the end with the shorter tail.
 
-    The results of draws then depend on neither the order of queries nor the order of the two systems. If both tails are
-    the same, the sign of the sum decides.
+    The order of queries and of the two systems then has no effect on the results of draws. If the tails are equal, the
+    sign of the sum decides.
     """
     columns = np.sort(values, axis=0)
     gaps = (columns - columns[:1]) - (columns[-1:] - columns[::-1])
@@ -135,7 +135,7 @@ def step_of(values: Floats) -> Floats:
 
 
 def zeroed(variance: Floats, noise: Floats) -> Floats:
-    """Replace variances that are rounding errors with 0."""
+    """Replace variances that are only rounding error with 0."""
     return np.where(variance <= noise, 0.0, variance)
 
 

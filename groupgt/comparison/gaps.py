@@ -1,4 +1,4 @@
-"""Compute the gap between wins and losses that a test detects if all differences have one size."""
+"""Compute the gap between wins and losses that a test detects if all differences have the same size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIE = 1e-9
 def least_by_signs(queries: int, differing: Ints, alpha: float) -> Ints:
     """Return the least gap at which p = 2 P(losses or fewer), binomial with 1/2, is at most alpha.
 
-    For equal sizes, this is the randomization test's p. The gap exceeds `differing` if no gap is large enough.
+    If all sizes are equal, this is the randomization test's p. The gap exceeds `differing` if no gap is large enough.
     """
     return np.array([_least_by_signs(m, alpha) for m in differing.tolist()], dtype=np.int64)
 
@@ -45,7 +45,7 @@ def _log_factorials() -> Floats:
 
 
 def chances(numbers: Ints, trials: Ints | int, share: float) -> Floats:
-    """Return the binomial probabilities of numbers of successes. Beyond `IN_TABLE`, `trials` is one number."""
+    """Return the binomial probabilities of numbers of successes. From `IN_TABLE` on, `trials` must be one number."""
     inside = (numbers >= 0) & (numbers <= trials)
     numbers = np.where(inside, numbers, 0)
     if np.max(trials) < IN_TABLE:

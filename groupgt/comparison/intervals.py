@@ -142,8 +142,8 @@ def unseen(differences: Floats, bound: Floats) -> Floats:
 
     If none of 40 queries differs, the 41st might still differ. This function therefore assumes two more differences,
     one in each direction, as large as the largest observed difference (or a finite `bound` if there is none). The
-    squares of both differences ÷ (n − 1) are added in full up to 5 differing queries, and fade out by 15. Agresti & Min
-    (Statistics in Medicine 2005) add similar pseudo-counts for paired proportions.
+    squares of these two differences ÷ (n − 1) are added in full for up to 5 differing queries, fading to 0 at 15.
+    Agresti & Min (Statistics in Medicine 2005) add similar pseudo-counts for paired proportions.
     """
     count = len(differences)
     if count < 2:
@@ -169,7 +169,7 @@ def delta_intervals(
 
     Each column has its own alpha. `rejected` marks the columns whose difference is significant. The interval contains
     every mean that the test does not reject. If a test is not inverted, the interval is NaN. If p is exact, `intervals`
-    computes it at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. If all
+    computes the ends at level 1 − alpha, because inverted tests undercover if only a few of many queries differ. If all
     queries differ by the same amount, an inverted test has no width (see `unvaried`). An interval excludes 0 if and
     only if the difference is significant.
     """

@@ -6,8 +6,8 @@ trials. With z = (part − p · whole) ÷ Σ whole for each query, a share p = �
     p (1 − p) ÷ Σ z² queries: at most the answers if each is 0 or 1, and at least n = (Σ whole)² ÷ Σ whole²
 
 (n if p is 0 or 1, or if each query has one answer that is 0 or 1). A difference has Newcombe's interval, with the
-correlation of z if queries are on both sides. The gain from gold context is computed like any other difference between
-two systems.
+correlation of z between its shares. The gain from gold context is computed like any other difference between two
+systems.
 
 Sources: Wilson 1927; Newcombe 1998; Korn & Graubard 1998; Zou & Donner 2008.
 """
@@ -70,12 +70,12 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes(Result):
-    """Answers compared with retrieval, over the queries with both. Completeness is measured within `cutoff`.
+    """Answers compared with retrieval, over evaluated queries with an answer. Completeness is measured within `cutoff`.
 
     `shares` contains `complete`, `incomplete`, `difference`, `wrong` and, with an oracle run, `gold`, which are
     properties, too. A share with a denominator of 0 is left out, and its property is None. `left_out` counts queries
     and answers that are in no share. `is_plain` is True if each query has one answer, which is correct or not, and one
-    ranking. Over several `trials`, shares weight a query by the fraction of trials, and an answer with a trial number
+    ranking. With several `trials`, shares weight a query by its fraction of trials, and an answer with a trial number
     goes with that trial's retrieval. A query in `queries` is complete if at least half of its trials are complete.
     `failures` contains the groups of every query.
     """

@@ -8,12 +8,12 @@ the statistic is
 Flips do not change the denominator of T. Pairs are decided in descending order of T: the p-value of a pair is the share
 (1 + as far) ÷ (1 + resamples) of flips in which the largest T of this pair and all pairs after it reaches T, and never
 below the p-value of the pair before. If few queries differ, all patterns of signs are counted, instead of drawing some
-at random. The interval of a pair comes from its own test at alpha ÷ (pairs that are not significant), undefined if the
-resamples are too few for this level. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
+at random. A pair's interval comes from the pair's own test at alpha ÷ (number of pairs that are not significant), and
+is undefined if there are too few resamples for this level. Sources: Westfall & Young 1993; Romano & Wolf, JASA 2005.
 
 With the t test, p comes from the studentized range (Tukey 1953): q = |δ| ÷ √(MSE ÷ n), where MSE is the residual mean
 square of the two-way layout of queries and systems, with (S − 1)(n − 1) degrees of freedom, over queries that count for
-all systems. Other tests, audits and annotators use Holm's correction by default. A named correction applies to every
+all systems. Other tests, audits and annotators use Holm's correction by default. A chosen correction applies to every
 test.
 """
 

@@ -74,9 +74,9 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
     """Return the probability that a two-sided paired t test at alpha detects a true difference.
 
     The probability is P(|T'| > t), where T' follows a noncentral t distribution with n − 1 degrees of freedom and
-    noncentrality √n · difference ÷ spread, and t is the 1 − alpha/2 quantile of Student's t. It is a sum over the
-    estimated spread, given which T' is normal. The randomization test has nearly the same power if many queries differ
-    (Hoeffding 1952). Cohen 1988; Sakai, IRJ 2016.
+    noncentrality √n · difference ÷ spread, and t is the 1 − alpha/2 quantile of Student's t. P is a sum over the
+    estimated spread, because T' is normal for a given spread. The randomization test has nearly the same power if many
+    queries differ (Hoeffding 1952). Cohen 1988; Sakai, IRJ 2016.
     """
     if queries < 2:
         return 0.0
@@ -146,10 +146,10 @@ def smallest_difference(power_at: Callable[[float], float], target: float, large
 
 
 def enough_queries(power_at: Callable[[int], float], target: float) -> int | None:
-    """Return the number of queries from which on the power always reaches the target, or None if over 10^9.
+    """Return the smallest number of queries from which the power stays at the target or above, or None if over 10^9.
 
-    More queries may have less power. At alpha 0.05, 6, 7 or 8 differences must all have the same sign, which gets less
-    likely with each. With 9, one may differ in sign. So the search continues beyond the first sufficient number.
+    More queries may have less power. At alpha 0.05, all of 6, 7 or 8 differences must have the same sign, which gets
+    less likely with each, but one of 9 may differ. So the search continues beyond the first sufficient number.
     """
     low, high = 1, 2
     while power_at(high) < target:

@@ -467,7 +467,7 @@ class Systems:
     def kind(self, name: str, metric: str | None = None) -> str:
         """Classify a system as `better`, `worse` or `not significant` against the baseline, or as `baseline` itself.
 
-        Return an empty string if there are no other systems. The default is the primary metric.
+        Return an empty string if there are no other systems. The default metric is the primary one.
         """
         if not self.always:
             return ""

@@ -85,7 +85,7 @@ def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: floa
 
 
 def place_of(alphas: Floats, resamples: int) -> Ints:
-    """Return the number of extreme draws needed for p = (1 + as far) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
+    """Return the number of extreme draws needed for p = (1 + extreme) ÷ (1 + resamples) to exceed alpha, shape (C,)."""
     return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
 
 
@@ -106,8 +106,8 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
     """Run Fisher's randomization test, which flips signs at random.
 
     p is the share of sums at least as far from 0 as the observed sum. If fewer than 15 queries differ, all 2^m sign
-    patterns are counted (for m queries). Otherwise, `resamples` patterns are drawn at random, and p = (1 + as far) ÷ (1
-    + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
+    patterns are counted (for m queries). Otherwise, `resamples` patterns are drawn at random, and p = (1 + patterns as
+    far) ÷ (1 + resamples). Sources: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
 
     Inversion (if patterns are drawn): with μ subtracted from every difference, a pattern is as far as the observed mean
     m > μ if the mean over queries that keep their sign, or the mean over queries that change it, is at most μ. So p(μ)
@@ -156,9 +156,9 @@ def randomization(differences: Floats, resamples: int, seed: int, alpha: float =
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
-    """Run the bootstrap test for a mean of 0. p is the share of centered resamples with a t as extreme. More precisely,
-    p = (1 + as far) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources: Efron & Tibshirani 1993,
-    ch. 16; Sakai, SIGIR 2006.
+    """Run the bootstrap test for a mean of 0. p is the share of centered resamples whose t is as extreme. More
+    precisely, p = (1 + resamples as extreme) ÷ (1 + resamples), undefined (NaN) if all differences are equal. Sources:
+    Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
 
     Inversion: the mean ± the quantile of |t| over the resamples × the standard error.
     """
@@ -235,8 +235,8 @@ def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0)
 class PairedTest:
     """A paired test: a function of (differences, resamples, seed, alpha) that returns an `Inference`, and its title.
 
-    `least_gaps` returns the least gap between wins and losses that the test detects if all differences have one size.
-    `gaps_of_few` returns all detected gaps if few queries differ, for tests that may miss a larger gap.
+    `least_gaps` returns the least gap between wins and losses that the test detects if all differences are equally
+    large. `gaps_of_few` returns all detected gaps if few queries differ, for tests that may miss a larger gap.
     """
 
     function: Callable[[Floats, int, int, float], Inference]
@@ -284,7 +284,7 @@ def bonferroni(values: Floats) -> Floats:
 def benjamini_hochberg(values: Floats) -> Floats:
     """Apply the 1995 correction by Benjamini and Hochberg. Multiply the i-th smallest p by number ÷ i, up to 1.
 
-    No corrected p exceeds that of the next larger raw p. The method controls the false discovery rate, the expected
+    Corrected p-values keep the order of the raw p-values. The method controls the false discovery rate, the expected
     share of false positives among significant differences, rather than the probability of any false positive.
     """
     factors = len(values) / np.arange(1, len(values) + 1)

@@ -6,7 +6,7 @@ queries is within noise if it is at most
     t · √(W ÷ r  +  the same of the other side) ÷ n
 
 with W and the degrees of freedom of t as in `groupgt.evaluation.trials`, those of both sides together, or of the sides
-with builds if there are any. A side with a single run borrows W from the other side.
+with builds if there are any. A side with a single run uses the other side's variance W.
 
 If trials are declared to be builds, which move all queries together, the variance of a difference of means D_q is
 
@@ -51,7 +51,7 @@ def noise_of_difference(sides: Sequence[tuple[Floats, bool]], *, bounded: bool =
 
 @dataclass(frozen=True)
 class OverBuilds:
-    """A mean, or a difference of means, over other queries and other builds."""
+    """A mean or a difference of means, with an error that covers other queries and builds."""
 
     mean: float
     error: float

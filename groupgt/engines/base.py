@@ -63,7 +63,7 @@ class Labelled:
 class RankedHits:
     """Unsorted hits with the first and last rank of equal scores, and result counts per query, shape (Q,).
 
-    `others` are the queries of the run that are not among those of the ground truth.
+    `others` are the run's queries that are not in the ground truth.
     """
 
     query: Ints
@@ -128,7 +128,7 @@ class Carrier(Protocol):
         """Return the results of one query."""
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> Mapping[str, Sequence[str]]:
-        """Return the ids of about `limit` results, by query, from the first rows or, if it is cheap, these queries."""
+        """Return the ids of about `limit` results by query, from the first rows or, if it is cheap, from `queries`."""
 
     def repeating(self, truth: GroundTruth) -> Sequence[int] | None:
         """Return the positions of queries with a repeated result, or None if this requires another pass over a file."""
@@ -191,7 +191,7 @@ class Flat:
 
 
 def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
-    """Return a labeller's matches. If the labeller reads results, `read` first returns them under a policy."""
+    """Return a labeller's matches. If the labeller reads results, `read` supplies them under a policy."""
     if not labeller.reads_results:
         return labeller.match(truth, None)  # type: ignore[arg-type]  # it does not look at them
     flat = read(replace(policy, duplicates="drop"))

@@ -53,7 +53,7 @@ def depths(
     *,
     in_part: bool = False,
 ) -> dict[Hashable, Ints]:
-    """Return how many results per query fit each budget. In part of a run, scores may look like ranks by chance."""
+    """Return how many results per query fit each budget. With `in_part`, scores may look like ranks (by chance)."""
     units = {budget.unit for budget in budgets} - {SCORE}
     cumulative = {unit: cumulative_lengths(truth, run, policy, lengths, unit) for unit in units}
     fitting: dict[Hashable, Ints] = {}
@@ -103,7 +103,7 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
 
 
 def _refuse_renamed_drop(run: Run, policy: Policy, values: str) -> None:
-    """Raise `ConfigError` if values belong to original ids but repeats are dropped based on new names."""
+    """Raise `ConfigError` if `values` belong to original ids but repeats are dropped by the labeller's ids."""
     if run.original is not None and policy.duplicates == "drop":
         what = f"{values} belong to original ids, but duplicates=drop removes results by the labeller's ids"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the id labeller")

@@ -236,7 +236,7 @@ def _labelled_bucket(job: bytes, task: bytes, rows: pa.Table) -> Labelled:
 
 
 def _refuse_ties(truth: GroundTruth, run: Run, policy: Policy, *, all_matter: bool) -> None:
-    """Raise `ConfigError` if only input order tells rows apart. With `all_matter`, all equal scores matter."""
+    """Raise `ConfigError` if only input order tells rows apart. With `all_matter`, every tie's order matters."""
     if run.in_memory:
         return
     columns = run.as_columns

@@ -119,7 +119,7 @@ class ListCarrier(LocalCarrier):
         return self.lists.fields[SCORE]() if SCORE in self.lists.fields else {}
 
     def sample(self, limit: int, queries: Collection[str] = ()) -> dict[str, list[str]]:
-        """Return all queries (or only these) with result ids. Queries after the limit get no ids."""
+        """Return result ids for all queries, or only for the given ones. Queries after the limit get no ids."""
         rankings, faults = by_text_keys(self.lists.rankings, self.run.title), Faults()
         most = max(limit // len(queries), TOP) if queries else limit
         results: dict[str, list[str]] = {}
@@ -243,7 +243,7 @@ def _names_carried(
 
 
 class _Probe:
-    """Looks up each query's relevant ids in its results, in compiled code if these are plain, otherwise in Python."""
+    """Looks up each query's relevant ids in its results, in compiled code for plain results, otherwise in Python."""
 
     def __init__(self, carrier: ListCarrier, policy: Policy) -> None:
         self.policy, self.rules = policy, carrier.rules(policy)
@@ -357,7 +357,7 @@ class _Probe:
                 self.note_faulty_ids(some)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
-        """Record invalid ids in the results of these queries. Labeller names have already been checked."""
+        """Record invalid ids in the results of these queries. Names from labellers have already been checked."""
         for qid in qids if not self.renamed else ():
             note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 

@@ -42,7 +42,7 @@ def measured(
     *,
     in_part: bool = False,
 ) -> Labelled:
-    """Label local results, including unjudged ones. The hits have a prefix for each budget.
+    """Label local results, including unjudged ones. The hits include how many results fit each budget.
 
     `contents` has the ground truth before the labeller read it, and texts by id, for metrics over contents.
     """

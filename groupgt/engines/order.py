@@ -89,7 +89,7 @@ def _negated_columns(columns: Columns) -> Columns | None:
 
 
 class Contradictions(NamedTuple):
-    """Numbers of queries: with scores that rise with rank, a `rank` that contradicts a score, or rows that all rise."""
+    """Numbers of queries whose scores rise with rank, whose `rank` contradicts a score, or whose rows all rise."""
 
     rising_scores: int = 0
     contradicted_ranks: int = 0
@@ -117,7 +117,7 @@ def rises(query: Ints, scores: Floats) -> Ints:
 
 
 def _rising_rows(by_query: Iterable[Sequence[float]]) -> int:
-    """Count the queries whose scores rise from row to row, if those of every query do and this is hardly chance."""
+    """Count the queries whose scores rise from row to row, or return 0 if any query's fall or this may be chance."""
     rising, surprise = 0, 0.0
     for scores in by_query:
         if any(map(operator.gt, scores, scores[1:])):

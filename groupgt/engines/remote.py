@@ -28,7 +28,7 @@ Work = Callable[[bytes, "pa.Table"], bytes]
 
 
 class Frame(Protocol):
-    """A frame on a cluster. All tables have only the chosen columns."""
+    """A frame on a cluster. All tables contain only the chosen columns."""
 
     # How many buckets keep the cluster busy.
     parts: int
@@ -55,7 +55,7 @@ def frame_of(value: Any) -> Frame:
 
 
 def bucket_of(qid: Any, count: int) -> int:
-    """Return the bucket of a query id, by a checksum that Spark computes too."""
+    """Return the bucket of a query id, using a checksum that Spark also provides."""
     return 0 if qid is None else zlib.crc32(str(qid).encode("utf-8", "surrogatepass")) % count
 
 

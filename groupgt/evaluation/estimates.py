@@ -57,7 +57,7 @@ def normal_quantile(level: float) -> float:
 
 
 def wilson(share: float, count: float, level: float) -> tuple[float, float]:
-    """Return Wilson's interval for a share of `count` cases, which need not be a whole number."""
+    """Return Wilson's interval for a share of `count` cases, where `count` need not be a whole number."""
     c = normal_quantile(level) ** 2 / count
     middle, half = (share + c / 2) / (1 + c), math.sqrt(c * share * (1 - share) + c * c / 4) / (1 + c)
     return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)

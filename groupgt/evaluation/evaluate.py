@@ -68,7 +68,7 @@ def evaluate(
 
 
 def evaluate_given(request: Request, truth: Any, run: Any) -> Evaluated:
-    """Evaluate one run on ground truth, both in any form that users may pass."""
+    """Evaluate one run on ground truth, each in any form that users may pass."""
     refuse_swapped(truth, run)
     return evaluate_one(request, request.truth_of(truth), run)
 
@@ -284,7 +284,7 @@ def label_run(
 ) -> Labelled:
     """Label a run that is `renamed` for the labeller, and measure how much fits into each budget.
 
-    For metrics over contents, also pass the ground truth before the labeller read it, and texts by id.
+    For content metrics, also pass the ground truth before the labeller read it, and texts by id.
     """
     if policy.unjudged == "drop":
         check_condensed(labeller)

@@ -221,7 +221,7 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
 
 
 class _Column(NamedTuple):
-    """Values of one metric, with a measure of how unusual it is. `aggregate`, if set, converts the mean."""
+    """Values of one metric, with a measure of how unusual the metric is. `aggregate`, if set, converts the mean."""
 
     values: Floats
     oddness: float

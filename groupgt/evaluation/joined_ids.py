@@ -1,4 +1,5 @@
-"""Handles text where a list of ids belongs: refuses text that is certainly several ids, and reads other text as one."""
+"""Handles text where a list of ids belongs: refuses text that is clearly several ids, and reads other text as one
+id."""
 
 from __future__ import annotations
 

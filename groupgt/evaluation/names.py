@@ -18,7 +18,7 @@ from groupgt.model.run import Trials
 
 
 def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath]]:
-    """Name each file by its relative path without known endings. A path that is the only file has no name yet.
+    """Name each file by its relative path without known endings. A path to a single file gets an empty name.
 
     >>> expanded("runs/*/bm25.trec", ["runs/new/bm25.trec", "runs/old/bm25.trec"])
     [('new/bm25', 'runs/new/bm25.trec'), ('old/bm25', 'runs/old/bm25.trec')]
@@ -32,7 +32,7 @@ def expanded(path: AnyPath, files: Sequence[AnyPath]) -> list[tuple[str, AnyPath
 
 
 def named(runs: Iterable[tuple[str, Any]], *, trials: bool = False) -> list[tuple[str, Any]]:
-    """Name each run without a name after its file. Raise `DataError` for equal names unless they are `trials`."""
+    """Name each run without a name after its file. Raise `DataError` for duplicate names unless runs are `trials`."""
     pairs = [(name or _name_of(run), run) for name, run in runs]
     if trials:
         by_name: dict[str, list[Any]] = {}

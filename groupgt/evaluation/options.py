@@ -26,7 +26,7 @@ from groupgt.plugins import ours
 
 @dataclass(frozen=True)
 class Shell:
-    """Annotation for an option that commands also have. `read` converts the typed text to a value."""
+    """Annotation for an option that shell commands also accept. `read` converts the typed text to a value."""
 
     help: str = ""
     flag: str = ""

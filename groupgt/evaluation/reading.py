@@ -103,7 +103,7 @@ class Reading:
         return truth.under(self.policy)
 
     def annotation(self, value: Any) -> GroundTruth:
-        """Read another annotator's ground truth in any format. The file may lack declared columns that others have."""
+        """Read another annotator's ground truth in any format. The file may lack declared columns of other files."""
         columns = _there(self.options["truth_columns"], value)
         return self.but(truth_format=None, truth_columns=columns).whole_truth(value)
 

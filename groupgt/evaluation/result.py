@@ -108,7 +108,7 @@ class Evaluated(Result, ABC):
 
     @property
     def results(self) -> Run:
-        """The results, including those of every trial."""
+        """The run's results, with the results of every trial in `trials`."""
         return replace(self.first.run, trials=tuple(each.run for each in self.repeats))
 
     @property
@@ -263,10 +263,10 @@ class Evaluated(Result, ABC):
         because they were empty. `unanswerable` counts queries declared unanswerable, and `without_row` counts
         unanswerable queries absent from the run, which count as abstentions. `irrelevant_groups` counts groups without
         a relevant alternative, `negative` documents with a negative grade, and `excluded` results whose ids the ground
-        truth excludes. `rising_scores` counts queries whose scores rise along the ranking (fall, if they are declared
-        as ascending), `rising_rows` those of a file in which every query's rows do, and `contradicted_ranks` queries
-        whose ranks and scores give different orders. With trials, each count that depends on the results is the largest
-        count in any trial.
+        truth excludes. `rising_scores` counts queries whose scores rise along the ranking (or fall, if declared as
+        ascending), `rising_rows` queries whose scores rise from row to row in a file where no query's fall, and
+        `contradicted_ranks` queries whose ranks and scores give different orders. With trials, each count that depends
+        on the results is the largest count in any trial.
         """
         each = self.populations
         unanswerable, without_row = int(each.unanswerable.sum()), int((each.unanswerable & each.absent).sum())

@@ -187,7 +187,7 @@ def _mean(trials: Sequence[Stage]) -> Stage:
 
 
 def lost_at(covered: Bools) -> Ints:
-    """Return the stage that loses each group, or the number of stages, for `covered` of shape (stages, groups)."""
+    """Return the stage that loses each group, or the number of stages if none does. `covered`: (stages, groups)."""
     return np.where(covered.any(axis=0), len(covered) - covered[::-1].argmax(axis=0), 0)
 
 

@@ -150,7 +150,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, request: Request, seen: Seen)
 
 
 def _no_match(truth: GroundTruth, run: Run, labeller: Labeller, seen: Seen, near: str) -> str:
-    """Describe results that match nothing; return an empty string if few queries make chance plausible."""
+    """Describe results that match nothing, or return an empty string if, with so few queries, this may be chance."""
     if labeller.name in OF_IDS:
         finding, question = "no result is in the ground truth", "is the run from the same corpus?"
         if near:
@@ -352,7 +352,7 @@ _USUAL_IDS = re.compile(r"(?:[0-9]*[A-Za-z_-][A-Za-z0-9_-]*\n)+")
 
 
 def _keys(names: Sequence[str]) -> Iterable[str]:
-    """Return the key of each id. Ids with only the usual letters are processed all at once."""
+    """Return the key of each id. Ids are processed all at once if none has unusual characters."""
     text = "\n".join([*names, ""])
     return text.lower().split("\n")[:-1] if _USUAL_IDS.fullmatch(text) else map(_key, names)
 

@@ -29,7 +29,7 @@ class Cut:
 
     `top` is the number of results considered, shape (Q,), and `k` is the value of k in formulas, shape (Q,). `ideal` is
     the depth at which ideal rankings are cut, shape (Q,), or None if they are not cut. With a budget, ideal rankings
-    are never cut, even if a formula cuts them at the length of the list (`no_cut`). If ideal rankings were cut, one
+    are never cut, even if a formula cuts them at the length of the list (`no_cut`). If a budget cut ideal rankings, one
     long result would score like a full answer.
     """
 

@@ -1,4 +1,4 @@
-"""Computes ideal rankings under `coverage`, which reach the largest gain that any ranking of a query can.
+"""Computes ideal rankings under `coverage`, which have the largest gain possible for a query.
 
 If no document belongs to several groups, the sum has a closed form. Otherwise, finding the largest gain is a maximum
 coverage problem, which is solved exactly if the number of reachable states is small, and greedily otherwise.
@@ -67,7 +67,7 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
     """Return the largest Σ gain · discount of any ranking, cut at `cut.ideal`, shape (Q,).
 
     If `gain` is None, each group counts once with its weight (`mrr`). With `linear` or `exp`, each group adds its
-    weight × gain at its first hit, and only the difference in gain at a better alternative below (`ndcg`).
+    weight × gain at its first hit, and only the increase in gain at a better one below (`ndcg`).
     """
 
     def make() -> Floats:

@@ -222,7 +222,7 @@ def _fixed(table: Table) -> Table:
 
 
 def _facts(definition: Definition) -> tuple[Any, ...]:
-    """Return the texts and the function or code of a metric, which must match if it is registered again."""
+    """Return the texts and the function or code of a metric, which must match if the metric is registered again."""
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in formula.parameters]
     rest = dataclasses.replace(definition, formulas={})

@@ -40,7 +40,7 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def average_over_groups(hits: Hits, cut: Cut, *, by_hits: bool) -> Floats:
-    """Return average precision, averaged over groups. Divide by the count of hits (`by_hits`) or alternatives."""
+    """Return average precision, averaged over groups. Divide by the number of hits (`by_hits`) or alternatives."""
     rows, nth = views.group_hits(hits, repeats=by_hits)
     within = rows.rank <= cut.top[rows.query]
     group, judgments = rows.group[within], hits.judgments

@@ -73,7 +73,7 @@ class GainRows(Rows):
 class CoveredGroups(Rows):
     """One row per covered group, with the rank and grade of its first hit, and the number of the result.
 
-    `result` numbers the results that cover a new group, from 0 for the run, and `nth` from 1 for each query.
+    `result` numbers the results that cover a new group, from 0 across the run, and `nth` from 1 within each query.
     """
 
     group: Ints

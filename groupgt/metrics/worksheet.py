@@ -1,4 +1,4 @@
-"""Collects the numbers of one query from which formulas are filled in."""
+"""Collects one query's numbers for worked examples of formulas."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Sheet:
 
     @cached_property
     def documents(self) -> int:
-        """The number of distinct relevant documents hit. A single result may hit several."""
+        """The number of distinct relevant documents hit. A single result may hit several documents."""
         rows = views.relevant_hits(self.hits)
         return len(np.unique(rows.document[(rows.query == self.query) & (rows.rank <= self.top)]))
 

@@ -26,7 +26,7 @@ ROOM = 0.05
 
 @dataclass(frozen=True)
 class Bar:
-    """A value with its interval on the table's axis. `limit` is a second value to draw, and `sign` marks the first."""
+    """A value with its interval on the table's axis. `sign` marks the value, and `limit` is a second value to draw."""
 
     value: float | None
     low: float | None = None

@@ -114,9 +114,9 @@ class Strong(str):
 class Table:
     """A table. If the table is too wide, columns in `shed` are hidden one by one.
 
-    The first `keep` columns identify a row and are repeated in each part of a split table. Like the columns in `names`,
-    they contain names, not text. `above` contains the title of each column's group, or is empty. `shed` and `names`
-    refer to columns by header, and `shed` also to groups by title.
+    The first `keep` columns identify a row and are repeated in each part of a split table. Like columns in `names`,
+    these columns contain names, not text. `above` contains the title of each column's group, or is empty. `shed` and
+    `names` refer to columns by header, and `shed` also to groups by title.
     """
 
     headers: Sequence[str]

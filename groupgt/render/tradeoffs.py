@@ -52,7 +52,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
 
 
 def _both(parameters: Sequence[str]) -> str:
-    """Join two option labels. A system that is in both labels appears only once."""
+    """Join two option labels. A system named in both labels appears only once."""
     (first, _, one), (_, _, other) = (name.partition(" of ") for name in parameters)
     return f"{first} and {parameters[1]}" if one == other else f"{parameters[0]} and {parameters[1]}"
 

@@ -146,7 +146,7 @@ class ComparisonTeller(Teller[Comparison]):
 
 
 def decided(systems: Systems, decision: Decision) -> Iterator[Item]:
-    """Yield the decision, and its notes."""
+    """Yield the decision and the notes on it."""
     yield decision.card
     yield Verdict(list(differences.notes(systems, decision.note)))
 
@@ -197,7 +197,7 @@ def population_of(comparison: Systems) -> list[str]:
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """Explain the test and the marks in tables. Notes that concern only details are shown as details."""
+    """Explain the test and the marks in tables. Put notes that only the details need among the details."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
@@ -213,7 +213,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 
 
 def _untested(comparison: Systems) -> Iterator[str]:
-    """Report metrics that are one number per run, which no test can compare."""
+    """Report metrics that give only one number per run, so that no test applies."""
     first = comparison.first
     labels = {name: each.means_by_labels() for name, each in comparison.evaluations.items()}
     for text in (text for text in first.metrics if text not in first.values_per_query):

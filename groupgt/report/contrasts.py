@@ -51,7 +51,7 @@ def marks_in(items: Iterable[Item]) -> list[str]:
 
 
 def corrected_over(settings: Settings, count: int, families: int = 1, correction: str = "") -> str:
-    """Describe the correction of p-values (default: that in the settings) and the number of comparisons it covers."""
+    """Describe how p-values are corrected (default: as in the settings), and for how many comparisons."""
     correction = correction or settings.corrects
     if correction == "none":
         return "not corrected"
@@ -88,7 +88,7 @@ def beyond(contrasts: Mapping[Any, Contrast], settings: Settings, correction: st
 
 
 def more_resamples(least: float, settings: Settings, comparisons: int) -> str:
-    """Explain that no p-value can be small enough to be significant, and how many resamples would be enough."""
+    """Explain that no p-value can be small enough to be significant, and say how many resamples would be enough."""
     enough = math.ceil(least * (1 + settings.resamples) / settings.alpha - SLACK) - 1
     below = f"cannot give a p-value below {least:.2g} for {counted(comparisons, 'comparison')}"
     drawn = counted(settings.resamples, "resample")
@@ -171,7 +171,7 @@ def beside_rows(beside: Beside) -> Iterator[tuple[str, str, float, float, Contra
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """Build a table of comparisons. `headers` name the `first` cells of each row, the queries, and the two means."""
+    """Build a table of comparisons. `headers` label the `first` cells of each row, the queries, and the two means."""
     contrasts = beside.contrasts(metric)
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
     rows: list[list[Any]] = []
@@ -261,7 +261,7 @@ def _gain_kind(gain: float) -> str:
 
 
 def scatter(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
-    """Draw each query's values in two systems, and name the queries whose values differ most."""
+    """Draw each query's values in two systems, and label the queries whose values differ most."""
     sign = 1 if systems.higher else -1
     (chosen, values), (against, other) = _two(systems, first, second)
     places: dict[tuple[float, float], list[str]] = {}

@@ -20,7 +20,7 @@ COLUMNS = ("system", "first", "first_rank", "second", "second_rank")
 
 
 class CorrelationTeller(Teller[Correlation]):
-    """Report how much two orders of systems agree."""
+    """Report how closely two rankings of systems agree."""
 
     main_figure = "correlation"
 

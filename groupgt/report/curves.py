@@ -90,7 +90,7 @@ def precision_recall(systems: Systems) -> Figure:
 
 
 def _named(systems: Systems, subject: str = "") -> list[str]:
-    """Name the systems to highlight among many: the subject (by default the best system) and the baseline."""
+    """Return the systems to highlight if there are many: the subject (default: the best system) and the baseline."""
     return list(dict.fromkeys([name for name in (subject or systems.best, *systems.always) if name]))
 
 

@@ -1,4 +1,4 @@
-"""Decide how systems compare, in the same words for all outputs. The first function in `ROWS` that applies decides."""
+"""Decide how systems compare, in the same words for all outputs. The first applicable function in `ROWS` decides."""
 
 from __future__ import annotations
 
@@ -366,7 +366,7 @@ def _tested_by(case: Case, gate: GateResult) -> Tested | None:
 
 
 def _reconciled(gate: GateResult, tested: Tested) -> str:
-    """Explain how a failed gate on a drop relates to the test of this drop."""
+    """Explain whether the significance test of a drop agrees with a gate that failed on it."""
     low, _ = tested.contrast.delta_interval
     if gate.asks.min_gain is not None or math.isnan(tested.contrast.p_value) or math.isnan(low):
         return ""
@@ -415,7 +415,7 @@ def _not_best(case: Case, name: str) -> str:
 
 
 def _not_equal(case: Case) -> str:
-    """Warn that systems may differ although no difference is significant, by less than the queries can detect."""
+    """Warn that systems without a significant difference may still differ by less than the queries can detect."""
     name, contrast = next(iter(case.contrasts.items()))
     if note := corrected_note(case, name):
         return note
@@ -468,7 +468,7 @@ def first_line(text: str) -> str:
 
 
 def overall(made: Mapping[str, Decision], gates: Sequence[GateResult]) -> tuple[Decision, list[str]]:
-    """Return one decision over several data sets, based on the worst, and the data sets that share its sentence."""
+    """Return one decision for several data sets, based on the worst one, and the data sets that share its sentence."""
     dataset, worst = next(iter(made.items()))
     failures = [gate for gate in gates if not gate.passed]
     sentence, repeated = worst.sentence, list(made)

@@ -148,7 +148,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
 
 
 def _measured(experiment: Experiment, data: Data, dataset: str, name: str, metric: Metric) -> Floats:
-    """Measure a system with stored results, which takes no run."""
+    """Evaluate a system from its stored results, without running anything."""
     options, text = experiment.options(name, dataset), str(metric)
     run = data.request.reading.but(parts=are_parts(options.path), **options.how).run(options.path, data.truth, name)
     request = replace(data.request, metrics={text: metric}, by=())

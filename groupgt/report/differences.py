@@ -37,12 +37,12 @@ class Other(NamedTuple):
     name: str = ""
 
     def parts(self, words: str, rest: str) -> list[str]:
-        """Join text before and after the name into sentence parts."""
+        """Return sentence parts: the text before the name, the name, and the text after it."""
         return [words, self.name, rest] if self.name else [words + rest]
 
 
 def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings) -> Iterator[data.Sentence]:
-    """Describe significant losses, then gains, largest first. Without either, describe the largest difference."""
+    """Describe significant losses, then gains, largest first. If no difference is significant, describe the largest."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
@@ -73,7 +73,7 @@ def changes(contrasts: Mapping[str, Contrast], other: Other, label: str, setting
 
 
 def by_ranks(contrast: Contrast) -> str:
-    """Return ` by ranks`, to follow a difference, if the test compares ranks, and otherwise an empty text."""
+    """Return ` by ranks` (to follow a difference) if the test compares ranks, otherwise an empty text."""
     return "" if contrast.ranks is None else " by ranks"
 
 
@@ -108,7 +108,7 @@ def of_two(
 
 
 def undefined(contrast: Contrast, settings: Settings) -> str:
-    """Explain why a test has no p-value for a known difference. The text is empty if it has one."""
+    """Explain why a test has no p-value for a known difference. The text is empty if the test has a p-value."""
     if not math.isnan(contrast.raw_p_value) or math.isnan(contrast.delta) or contrast.pairs < 1:
         return ""
     why = "all differences are the same" if contrast.pairs > 1 else "there is only one query"
@@ -149,7 +149,7 @@ def too_few(contrasts: Mapping[str, Contrast], label: str, settings: Settings) -
 
 
 def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
-    """Yield a decision's largest loss and gain within slices, except those already in `told`, and its warnings."""
+    """Yield a decision's largest loss and gain within slices (except those already in `told`), then its warnings."""
     rows = list(in_slices(systems))
     for name, standing, text in (*rows[:1], *rows[1:][-1:]):
         if text not in told:
@@ -161,7 +161,7 @@ def notes(systems: Systems, told: str = "") -> Iterator[data.Sentence]:
 
 
 def whole(systems: Systems) -> Iterator[str]:
-    """Warn if a system's and the baseline's trials together differ as a whole, although neither's do alone."""
+    """Warn if the trials of a system and the baseline differ as a whole when combined, but not separately."""
     for name in systems.against_baseline if systems.evaluations and systems.is_baseline_named else ():
         pair = [systems.evaluations[each] for each in (name, systems.baseline)]
         values = [each for one in pair if (each := values_in_trials(one, systems.primary)) is not None]

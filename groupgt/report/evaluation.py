@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def _title(evaluations: Sequence[Evaluated]) -> list[str]:
-    """Return the name of a single run, because its table does not show it. The list is empty without a name."""
+    """Return the name of a single run, because its table does not show it. The list is empty if the run has no name."""
     return [f"run {each.name}" for each in evaluations if len(evaluations) == 1 and each.first.run.name]
 
 
 def _noise(evaluations: Mapping[str, Evaluated], metrics: Sequence[str]) -> Iterable[Block]:
-    """Return notes on these metrics from trials, if there are any. The module is imported only then."""
+    """Return any notes on these metrics from trials. Import the module only if there are trials."""
     if not any(each.repeats for each in evaluations.values()):
         return ()
     from groupgt.report.trials import blocks

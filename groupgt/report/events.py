@@ -1,7 +1,7 @@
 """Export per-query values as OpenTelemetry events, to show them next to the traces of the queries.
 
-An event is named `gen_ai.evaluation.result`. The event refers to the query's trace and first span, or to null if
-results were not read from traces. Queries without a value have no event, and each trial has its own events. Attributes:
+An event is named `gen_ai.evaluation.result`. Each event has the ids of the query's trace and first span, or null if
+results are not from traces. Queries without a value have no event, and each trial has its own events. Attributes:
 
 - `gen_ai.evaluation.name`, `gen_ai.evaluation.score.value`: the metric as requested, and its value.
 - `gen_ai.evaluation.score.label`, `gen_ai.evaluation.explanation`: `complete` if each group is covered within the

@@ -50,7 +50,7 @@ def by_size(contrasts: Mapping[str, Contrast]) -> list[str]:
 
 
 def tied_text(contrasts: Mapping[str, Contrast], ordered: Sequence[str], names: Mapping[str, str] | Names) -> str:
-    """Return text that follows the first name, and names any systems whose change is equally large."""
+    """Return text to put after the first name, which lists any other systems with an equally large change."""
     largest, *rest = ordered
     tied = [names[name] for name in rest if size_of(contrasts[name]) == size_of(contrasts[largest])]
     return f" (tied with {shortlist(tied, NAMED)})" if tied else ""
@@ -78,7 +78,7 @@ class Case:
 
     @cached_property
     def subject(self) -> str | None:
-        """The only system, apart from the baseline, that all gates apply to. None if there are several, or no gates."""
+        """The only system, apart from the baseline, that all gates apply to. None if gates apply to several or none."""
         return subject_of(self.gates, self.systems.baseline if self.systems.is_baseline_named else None)
 
     @cached_property
@@ -89,7 +89,7 @@ class Case:
 
     @cached_property
     def contrasts(self) -> dict[str, Contrast]:
-        """The deciding contrasts, either of the only system with gates or else of every system, largest first."""
+        """The contrasts that decide: those of the only system with gates, or else of every system, largest first."""
         mine = self.family if self.subject not in self.family else {self.subject: self.family[self.subject]}
         paired = {name: each for name, each in mine.items() if each.pairs}
         return {name: paired[name] for name in by_size(paired)}

@@ -86,7 +86,7 @@ class OutcomeTeller(Teller[Outcome]):
         return results_of(self.result)
 
     def figures(self, dataset: str | None = None) -> Drawable:
-        """Return the figures of the requested data set, or of the only one. Raise `ConfigError` if there is none."""
+        """Return figures of the requested or only data set. Raise `ConfigError` if there is no such data set."""
         outcome = self.result
         name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
         systems = outcome.systems[name]

@@ -81,7 +81,7 @@ def reason(result: GateResult) -> str:
 
 
 def status(result: GateResult) -> str:
-    """Name the result of a gate in tables."""
+    """Return the word for a gate's result in tables."""
     if result.problem == "left out":
         return "not checked"
     return "skipped" if result.skipped else "passed" if result.passed else "FAILED"
@@ -140,7 +140,7 @@ def change(result: GateResult) -> str:
 
 
 def why(result: GateResult) -> str:
-    """Explain why a gate has no value. The text is empty if it has one."""
+    """Explain why a gate has no value. The text is empty if the gate has a value."""
     text = "" if result.problem is None else PROBLEMS[result.problem].format(result.detail)
     return text.partition("\n")[0].removeprefix("is ").removeprefix("has ")
 
@@ -191,7 +191,7 @@ def _drop(result: GateResult, drop: Drop) -> str:
 
 
 def _few(drop: Drop) -> str:
-    """Explain that too few queries differ for the test that decides a gate. The text is empty if enough do."""
+    """Explain that too few queries differ for a gate's test. The text is empty if enough queries differ."""
     if drop.needed is None:
         return ""
     count = f"Only {counted(drop.against.differ, 'query differs', 'queries differ')}"
@@ -376,7 +376,7 @@ def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]
 
 
 def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
-    """Return the address parameters that list a gate's queries on the page, worst first, or None if impossible."""
+    """Return the URL parameters for which the page lists a gate's queries, worst first, or None if it cannot."""
     evaluation = outcome.evaluations.get(gate.dataset, {}).get(gate.system)
     if evaluation is None or gate.value is None or gate.timed or not set(gate.asks.slice) <= set(evaluation.slicer.by):
         return None

@@ -180,7 +180,7 @@ def slices_of(evaluations: Sequence[Evaluated], metric: str) -> list[Grid]:
 
 
 def notes_below(evaluations: Sequence[Evaluated], conventions: Sequence[str], lead: str = "") -> str:
-    """Return the notes below the means: population (unless a `lead` says it), judged fraction, and convention."""
+    """Return the notes below the means: population (unless `lead` states it), judged fraction, and convention."""
     notes = [*_population_notes(evaluations, conventions, None), *_notes(evaluations)]
     return "\n".join(notes[1 if lead else 0 :])
 
@@ -318,7 +318,7 @@ def _rules(evaluation: Evaluated) -> list[str]:
 
 
 def _differing_parameters(metrics: Iterable[Metric]) -> Iterator[str]:
-    """Report each numeric parameter, such as p, if it differs between metrics of different names."""
+    """Report each numeric parameter, such as p, if it differs between metrics with different names."""
     found: dict[str, dict[str, tuple[float | str, str]]] = {}
     for metric in metrics:
         for parameter in metric.formula.parameters:
@@ -389,7 +389,7 @@ def _notes(evaluations: Sequence[Evaluated]) -> Iterator[str]:
 
 
 def corrected_means(evaluation: Evaluated) -> dict[str, Corrected]:
-    """Return the means corrected by the audit. If trials are builds, their intervals cover other builds as well."""
+    """Return the means corrected by the audit. If trials are builds, the CIs of the means cover other builds, too."""
     if not evaluation.is_build:
         return evaluation.corrected
     from groupgt.comparison.trials import builds_of, over_builds
@@ -461,7 +461,7 @@ def forest(systems: Systems) -> Figure:
 
 
 def about(systems: Systems, label: str = "", note: str = "", level: str = "") -> About:
-    """Return the notes shown in every figure of these systems (default: on the primary metric, intervals of means)."""
+    """Return the notes shown in every figure of these systems (default: for the primary metric and CIs of means)."""
     from groupgt.render.encodings import About
 
     policy, labeller = systems.policy, systems.labeller

@@ -11,7 +11,7 @@ BETWEEN = re.compile(r",(?![^\[]*\])")
 
 
 class Names:
-    """The names of systems side by side. An option that all systems of a retriever share is only in `shared`."""
+    """The names of systems side by side. Options that all systems of a retriever share are listed only in `shared`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._parts = {name: _parts(name) for name in names}

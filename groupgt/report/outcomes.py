@@ -67,7 +67,7 @@ class OutcomesTeller(Teller[Outcomes]):
         return super().to_dict() | {"note": ASSOCIATION}
 
     def figure(self) -> Figure:
-        """Draw the shares of correct answers on both sides."""
+        """Draw the shares of correct answers with complete and with incomplete retrieval."""
         from groupgt.render.encodings import About
         from groupgt.render.figures import forest
 
@@ -173,7 +173,7 @@ def _worst(results: Mapping[str, Outcomes]) -> list[str]:
 def page_part(results: Mapping[str, Outcomes], about: str | None = None) -> data.Outcomes | None:
     """Return the page data of all systems with answers, or None if there are none.
 
-    If no query is incomplete and wrong in all of them, those of the system `about` come first.
+    If no query is incomplete and wrong in every system, list the queries of one system: `about`, if it has answers.
     """
     if not results:
         return None
@@ -201,7 +201,7 @@ def page_part(results: Mapping[str, Outcomes], about: str | None = None) -> data
 
 
 def _of_systems(results: Mapping[str, Outcomes]) -> Iterator[data.Sentence]:
-    """Yield one sentence on the wrong answers of all systems, or one per system if counts are not enough."""
+    """Yield one sentence on the wrong answers of all systems, or one per system if any system lacks plain counts."""
     wrong = [(name, each.shares["wrong"]) for name, each in results.items() if each.is_plain and "wrong" in each.shares]
     if len(wrong) < len(results):
         yield from (sentence_of("note", "", name, f": {_sentence(each)}") for name, each in results.items())
@@ -298,7 +298,7 @@ def _difference(result: Outcomes) -> tuple[str, str]:
 
 
 def _texts(result: Outcomes, name: str) -> list[str]:
-    """Return a share as counts, as a percentage (points for a difference), and its interval."""
+    """Return a share as counts and as a percentage (points for a difference), and its interval."""
     share = result.shares[name]
     digits, is_difference = 0 if result.is_plain else 1, name in ("difference", "gold")
     sign, unit = ("", " points") if is_difference else ("%", "%")

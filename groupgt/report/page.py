@@ -1,4 +1,4 @@
-"""The page of a data set: every section, from its systems and from data that an experiment or result folders add."""
+"""Build the page of a data set from its systems and from data that an experiment or result folders add."""
 
 from __future__ import annotations
 

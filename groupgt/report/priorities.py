@@ -28,7 +28,7 @@ TEXT_CHARS = 200
 def first_queries(
     systems: Systems, decision: Decision, against: Against | None = None
 ) -> tuple[list[str], list[data.FirstQuery]]:
-    """Return up to three queries, those the system loses most, then those that no system completes, with reasons."""
+    """Return up to three queries with reasons: first those the system loses most, then those no system completes."""
     failures = systems.failures
     if failures is None:
         return [], []
@@ -82,7 +82,7 @@ def _best_rank(failures: Failures, query: int) -> float:
 def _missing(
     systems: Systems, groups: Sequence[PlacedGroup], subject: str | None, formers: Sequence[Place]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the groups that the system misses (all systems, if None), with their ranks, and their `formers`' ranks."""
+    """Yield the groups that `subject` (or, if None, every system) misses, with their ranks now and in `formers`."""
     count = len(systems.names)
     for at, group in enumerate(groups):
         if subject is not None:

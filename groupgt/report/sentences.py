@@ -44,7 +44,7 @@ def at_cutoff(cutoff: object) -> str:
 
 
 def every(count: int, one: str) -> str:
-    """Return a phrase for all of `count` items."""
+    """Return a phrase for all items, such as `Both runs` or `All 3 runs`."""
     return f"The {one}" if count == 1 else f"Both {one}s" if count == 2 else f"All {count:,} {one}s"
 
 
@@ -123,7 +123,7 @@ def subject(name: str) -> list[str]:
 
 
 def sentence_of(kind: str, *parts: str) -> Sentence:
-    """Return a sentence of a kind. Every second part is a name."""
+    """Return a sentence of this kind, made of parts. Every second part is a name."""
     return {"kind": kind, "parts": list(parts)}
 
 

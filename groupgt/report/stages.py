@@ -55,7 +55,7 @@ class StagesTeller(Teller[Stages]):
 
 
 def sentences(stages: Stages) -> Iterator[data.Sentence]:
-    """Name the stage that loses the most groups, if there is one, and warn about stages that do not fit."""
+    """Name the stage that loses the most groups, if any, and warn about gained groups and cutoffs without effect."""
     total, most = stages.total, max(stage.lost for stage in stages.stages)
     worst = [stage.name for stage in stages.stages if stage.lost == most]
     over = f" on average over {stages.trials:,} trials" if stages.trials > 1 else ""

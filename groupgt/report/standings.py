@@ -32,7 +32,7 @@ AXIS_CHARS = 22
 
 @dataclass(frozen=True)
 class Standing:
-    """One row. Without a comparison, `contrast` is None. If only values exist, `complete` is None."""
+    """One row. Without a comparison, `contrast` is None. If only metric values are available, `complete` is None."""
 
     name: str
     mean: float | None

@@ -54,13 +54,13 @@ def cost_text(value: float | None) -> str:
 
 
 def columns(outcome: Outcome) -> dict[str, str]:
-    """Return the columns of the page's table that any system has. Leave out costs if no system has any."""
+    """Return the columns of the page's table. Leave out costs if no system has any."""
     has_costs = any(timing.costs for timing in outcome.timings)
     return {head: name for head, name in COLUMNS.items() if has_costs or name not in COSTS}
 
 
 def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
-    """Return the median latencies of systems on a data set, all of the same kind."""
+    """Return one kind of latency, and the median of each system on a data set that has this kind."""
     return of_one_kind(_timings(outcome, dataset))
 
 

@@ -28,7 +28,7 @@ SHOWN = 30
 
 
 def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
-    """Return the noise of every metric that has any, keyed by metric text. `mean` contains the mean that decides.
+    """Return the noise of every metric that has any, keyed by metric text. `mean` is the mean that decisions use.
 
     A count over trials, such as `pass_at`, has the noise of the metric that it counts.
     """
@@ -44,7 +44,7 @@ def noises(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, Noise]:
 
 
 def noise_dicts(evaluation: Evaluated, confidence: float = 0.95) -> dict[str, dict[str, Any]]:
-    """Return the noise of every metric as plain Python objects. `mean` contains the mean that decides."""
+    """Return the noise of every metric as plain Python objects. `mean` is the mean that decisions use."""
     plain = {name: jsonable(noise) for name, noise in noises(evaluation, confidence).items()}
     if evaluation.audit is not None or evaluation.annotators:
         labels = noises(replace(evaluation, audit=None, annotators=()), confidence)
@@ -59,7 +59,7 @@ def of_systems(systems: Systems) -> dict[str, Evaluated]:
 
 
 def counts_note(systems: Systems) -> str:
-    """Explain counts of queries if any system has trials. Otherwise, the text is empty."""
+    """Explain what counts of queries mean if any system has trials. Otherwise, the text is empty."""
     has_trials = systems.failures is not None and max(systems.failures.trials) > 1
     return "Counts of complete, lost and gained queries are means over trials." if has_trials else ""
 

@@ -1,4 +1,4 @@
-"""The second plan, for rows in any order. A rank is 1 + the number of better results for the query."""
+"""Labels rows in any order (the second plan). A rank is 1 + the number of better results for the query."""
 
 from __future__ import annotations
 

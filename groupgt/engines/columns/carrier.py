@@ -32,7 +32,7 @@ NAMED = 100
 
 
 class ColumnCarrier(LocalCarrier):
-    """Accesses results in lazy columns. If a row may be invalid, the slow reader decides."""
+    """Accesses results in lazy columns. If a row may be invalid, the slow reader checks the row."""
 
     def __init__(self, run: Run, columns: Columns) -> None:
         self.run, self.columns = run, columns

@@ -1,4 +1,4 @@
-"""The first plan, for contiguous queries sorted best first. A rank is the distance from the query's first row."""
+"""Labels rows of contiguous queries sorted best first (the first plan). A rank counts from the query's first row."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class LineCarrier(LocalCarrier):
         return sorted(truth.index[qid] for qid, block in flagged if len(set(self.lines.column(block, 2))) < block.lines)
 
     def carries(self, field: str) -> bool:
-        """Return False without reading any columns, because TREC lines have no such fields."""
+        """Return False without reading any columns, because TREC lines have no additional fields."""
         return False
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:

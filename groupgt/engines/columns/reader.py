@@ -86,7 +86,7 @@ class Batches:
 
 
 def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]], Any]) -> Iterator[pl.DataFrame]:
-    """Yield batches from a query in its own thread, because the iterator of polars ends silently if a thread panics."""
+    """Yield batches from a query in its own thread, because polars' iterator ends silently if a thread panics."""
     waiting: queue.Queue[pl.DataFrame | BaseException | None] = queue.Queue(maxsize=1)
     enough = threading.Event()
 

@@ -137,8 +137,8 @@ class Gate(TypedDict):
     """A gate with its result (passed, FAILED or skipped), the reason, and its row in the list of gates.
 
     `order` sorts the list by `kind`, failures first. `shares` are the percentages of a bar that the value and the limit
-    take. If `over`, the part beyond the limit is drawn separately. `shown` contains the address parameters that list
-    the queries of the gate, worst first.
+    take. If `over`, the part beyond the limit is drawn separately. `shown` contains URL parameters that list the gate's
+    queries, worst first.
     """
 
     number: int
@@ -170,7 +170,7 @@ class Former(TypedDict):
 
 
 class Previous(TypedDict):
-    """The previous run. `heads` are the column headings for its systems."""
+    """The previous run. `heads` are the column headings for `systems`."""
 
     run: str
     heads: list[str]
@@ -254,7 +254,7 @@ class StandingRow(TypedDict):
 class Standings(TypedDict):
     """The table of systems: its title with the name of the baseline, columns by key, and a description of intervals.
 
-    A tick is a position on the axis of bars, from 0 to 100, its label, and whether it means no change.
+    A tick is a position on the axis of bars (0 to 100), a label, and True for the tick at no change.
     """
 
     title: str
