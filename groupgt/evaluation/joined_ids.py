@@ -1,5 +1,4 @@
-"""Handles text where a list of ids belongs: refuses text that is clearly several ids, and reads other text as one
-id."""
+"""Handles text in place of a list of ids: refuses text that is clearly several ids, and reads other text as one id."""
 
 from __future__ import annotations
 
