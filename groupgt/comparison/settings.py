@@ -32,7 +32,7 @@ class Settings:
     seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("Random seed; the same seed gives identical results.")] = 0
     pairs: Annotated[bool, Doc("Also compare all pairs of systems.")] = False
     these_queries: Annotated[
-        bool, Doc("Make intervals of means cover only other trials of these queries, not other queries.")
+        bool, Doc("Make intervals for means cover new trials of these queries, not new queries.")
     ] = False
 
     def __post_init__(self) -> None:

@@ -76,7 +76,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True)
 class Kept:
-    """The results and verdicts that a run reused, and the `seconds` spent on each system that every run queries."""
+    """The results and verdicts that a run reused, and the `seconds` spent on each system that is always queried."""
 
     cached: int = 0
     retrieved: int = 0
@@ -242,7 +242,7 @@ class SystemAnswers:
             try:
                 answers, timing = self.answers(dataset, below, options.depth or depth, task.trial)
                 if answers.texts is not None:
-                    raise RetrieverError("its results have text but no ids, so they cannot be combined")
+                    raise RetrieverError("expected results with ids for the fusion, found only text")
                 inputs.append((self._falling(below, answers), timing))
             except GroupgtError as error:
                 self.failed[dataset, name] = RetrieverError(f"its input {below!r} failed: {error}")

@@ -19,7 +19,7 @@ from groupgt.runtime import pl
 
 @dataclass(frozen=True, eq=False)
 class BestRule:
-    """A rule that selects the best system by `metrics`, written as `texts`, with an optional latency limit."""
+    """A rule that selects the best system by `metrics` (`texts` in the file), with an optional latency limit."""
 
     strategy: str
     texts: Sequence[str]

@@ -145,7 +145,7 @@ class Earlier:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """A finished task's results, the `seconds` spent in the retriever, and the time (`made`) of the cache entry."""
+    """A finished task's results, the `seconds` spent in the retriever, and when the cache entry was `made`."""
 
     answers: Answers
     timing: Timing
@@ -186,7 +186,7 @@ def _our_code() -> str:
 
 
 def libraries(systems: Sequence[System], *more: str) -> dict[str, str]:
-    """Return the versions of `more` and of all installed packages that affect results."""
+    """Return the versions of all installed packages that affect results, including the packages in `more`."""
     versions: dict[str, str] = {}
     for name in sorted({"numpy", *more, *(name for system in systems for name in system.kind.libraries)}):
         with suppress(PackageNotFoundError):
@@ -208,7 +208,7 @@ class AnswerCache:
     """Stores results in a cache. Nothing is stored if `cache` is None, and nothing is read with `refresh`.
 
     With `reuse`, external code and services are not queried again if an earlier run stored their results. `writer`
-    identifies the main process, for which workers write, and `run` is the key of the run in its records.
+    identifies the main process, on whose behalf workers write, and `run` is the run's key in its records.
     """
 
     cache: Cache | None

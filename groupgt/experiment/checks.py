@@ -183,7 +183,7 @@ class Checks:
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _convention(self) -> None:
-        """Set the convention from the file, or from the ground truth shape if all data sets have the same shape."""
+        """Set the convention from the file, or from the ground truth if its shape is the same for all data sets."""
         named = self.config.convention
         if named != "auto":
             self.convention = named

@@ -46,7 +46,7 @@ OF_TRUTH = {
 
 
 def _with_keys(options: Mapping[str, Option]) -> Callable[[type[S]], type[S]]:
-    """Add keys for the options that a section lacks."""
+    """Add a key for each of the `options` that a section does not have yet."""
 
     def extended(section: type[S]) -> type[S]:
         added = {key: each for key, each in options.items() if key not in options_of(section)}
@@ -100,10 +100,10 @@ class AnswersConfig:
 class TrialsConfig:
     """How often to query a system whose results change each time."""
 
-    n: Annotated[int, Ge(1), Le(1000), Doc("Number of times to run every query, without the cache.")] = 1
+    n: Annotated[int, Ge(1), Le(1000), Doc("Number of times to run each query, bypassing the cache.")] = 1
     of: Annotated[
         Literal["runs", "builds"],
-        Doc("With runs, query one build several times. With builds, rebuild with the next seed for each trial."),
+        Doc("`runs` queries one build several times. `builds` rebuilds the system with the next seed for each trial."),
     ] = "runs"
 
 
@@ -189,7 +189,7 @@ class Best:
 
     strategy: Annotated[
         Literal["primary", "mean", "rank", "normalized_mean"],
-        Doc("primary uses one metric. The other strategies are AutoRAG's, for several metrics."),
+        Doc("`primary` decides by one metric. The other strategies, from AutoRAG, combine several."),
     ] = "primary"
     metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
     max_latency_ms: Annotated[
@@ -236,7 +236,7 @@ class Evaluate:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of all metrics by name, without `k`, which is part of the metrics."""
+        """The options of all metrics by name, except `k`, which each metric already includes."""
         return {name: getattr(self, name) for name in MEASURING if name != "k"}
 
     def repeats(self, kind: RetrieverPlugin) -> int:
@@ -275,9 +275,9 @@ class Gate:
     """A quality gate with one of min, max, max_drop and min_gain."""
 
     system: Annotated[str, Doc("A system, or a pattern.")]
-    metric: Annotated[str, Doc("An evaluated metric, a latency or a cost.")]
+    metric: Annotated[str, Doc("The metric, latency or cost to check.")]
     dataset: Annotated[str, Doc("A data set, or a pattern.")] = "*"
-    slice: Annotated[dict[str, Scalar], Doc("Columns and their values, such as {type: multi}.")] = field(
+    slice: Annotated[dict[str, Scalar], Doc("Select queries by column, such as {type: multi}.")] = field(
         default_factory=dict
     )
     min: Annotated[float | None, Doc("The lowest value that passes.")] = None

@@ -191,14 +191,14 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
     if not any(qid in texts for qid in truth.qids):
         there, here = (shown(next(iter(qids), "")) for qids in (texts, truth.qids))
         what = "none of its query ids is in the ground truth"
-        raise DataError(f"{path}: {what}; it has ids such as {there}, and the ground truth has ids such as {here}")
+        raise DataError(f"{path}: {what}; ids look like {there} in this file, but like {here} in the ground truth")
     before = truth.texts or [None] * len(truth)
     pairs = ((qid, text, texts.get(qid)) for qid, text in zip(truth.qids, before))
     others = [qid for qid, text, other in pairs if text and other and normal_text(text) != normal_text(other)]
     if others:
         count = counted(len(others), "query has", "queries have")
         example = shown(others[0])
-        warn(f"{path}: {count} different text in the ground truth, such as {example}; groupgt uses this file")
+        warn(f"{path}: {count} different text in the ground truth, such as {example}; groupgt uses this file's text")
     return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 

@@ -29,7 +29,7 @@ STEPS = 10
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest changes in a `mean` that a gate detects with probability `CHANCE`, or None if none is that likely.
+    """The smallest changes in a `mean` that a gate detects with probability `CHANCE`, or None if there are none.
 
     `one_way` applies if queries only drop (or only gain), `both_ways` if a `share` of them also changes in both
     directions without net effect.
@@ -43,7 +43,7 @@ class Detectable:
 
 
 def has_limits(metric: Metric, *, is_gain: bool) -> bool:
-    """Return True if a query can drop or gain only so far: to 0 or, with a bounded metric, to 1."""
+    """Return True if a query's value can only change so far: down to 0 or, with a bounded metric, up to 1."""
     return metric.definition.bounded or metric.higher_is_better != is_gain
 
 
@@ -62,7 +62,7 @@ def detectable(
     """Simulate a gate on a drop or gain with values from an earlier run, shape (n,), without NaN.
 
     In each simulated run, n queries are drawn with replacement. For a drop of X, a query loses its entire value with
-    probability X ÷ mean (a gain raises it to the best value). A `share` of the queries also gains or loses its own
+    probability X ÷ mean (a gain raises it to the best value). A `share` of the other queries doubles or loses its
     value. The gate itself decides, with a corrected p-value multiplied by the number of `comparisons`.
     """
     values = np.sort(values)  # draws do not depend on the order of queries

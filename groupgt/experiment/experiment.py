@@ -60,7 +60,7 @@ class Experiment:
 
     @cached_property
     def settings(self) -> Settings:
-        """The comparison settings. If the file has no `compare` section, these settings only affect deltas."""
+        """The comparison settings. Without a `compare` section, the settings only affect deltas."""
         section, seed = self.config.compare, self.config.seed
         return Settings(seed=seed) if section is None else section.settings(seed)
 
@@ -87,7 +87,7 @@ class Experiment:
         return written
 
     def at(self, path: str) -> Path:
-        """Resolve a path from the file. Relative paths are relative to the file's folder."""
+        """Resolve a path from the file. Relative paths start from the file's folder."""
         return self.document.resolved(path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
@@ -141,8 +141,8 @@ def load(
 
     `changes` contains settings such as `evaluate.k=[5]`, and `only` patterns for the systems to report. Without
     `allow_code`, user code is an error, or is skipped with `dry`. Plug-ins are never skipped, because the file may use
-    what they register (`allow_plugins` defaults to `allow_code`). `files_only` ignores errors of systems that retrieve,
-    whose modules and programs may be on another machine. Values of environment variables are added to `secrets`.
+    what they register (`allow_plugins` defaults to `allow_code`). `files_only` ignores errors in systems that retrieve,
+    since their modules and programs may be elsewhere. Values of environment variables are added to `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:
@@ -236,7 +236,7 @@ def _validated(document: Document) -> Config | None:
 
 
 def _misplaced(path: KeyPath, document: Document) -> str:
-    """Return where an unknown key belongs, or nothing if no section has the key, or its own has a similar key."""
+    """Return where an unknown key belongs, or nothing if no section has the key or if its own has a similar one."""
     use = document.value["systems"][path[1]].get("use") if len(path) == 3 and path[0] == "systems" else None
     if use in ours("retriever") and path[-1] in options_of(find("retriever", use).options):
         return "options go under `with`, or under `matrix` with a list of values"

@@ -29,7 +29,7 @@ Reply = tuple[Answers, list[float]]
 
 
 class Here:
-    """A retriever in this process. `singly` is True if it gets one query at a time, with the columns in `sends`."""
+    """A retriever in this process. `singly` is True if each call has one query, with the columns in `sends`."""
 
     way = ""
 
@@ -103,7 +103,7 @@ class Fresh:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Prepare to start processes that leave Ctrl-C to this one and do not run the user's script a second time."""
+    """Prepare to start processes that leave Ctrl-C to this process and do not run the user's script a second time."""
     main, safe = sys.modules["__main__"], os.environ.get(SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ[SAFE_PATH] = "1"

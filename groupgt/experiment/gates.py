@@ -25,7 +25,7 @@ from groupgt.model.hits import Bools, Floats
 
 
 def judged(outcome: Outcome, timings: Mapping[tuple[str, str], Timing]) -> list[GateResult]:
-    """Evaluate every gate on all matching systems and data sets. Gates on systems that were left out pass unchecked."""
+    """Evaluate every gate on all matching systems and data sets. Gates pass unchecked on systems that were left out."""
     experiment, results = outcome.experiment, list[GateResult]()
     for number, gate in enumerate(experiment.config.gate, 1):
         # A pattern is matched against all systems, so that a system that is not run does not affect the others.
@@ -110,7 +110,7 @@ def _beside_baseline(blank: GateResult, evaluation: Evaluated, outcome: Outcome)
 
 
 def _beside_former(blank: GateResult, evaluation: Evaluated, against: Against | None) -> GateResult:
-    """Compare a system with its previous result. A gain is corrected over all comparisons with the previous run."""
+    """Compare a system with its previous result, and correct gains over all comparisons with the previous run."""
     gate, system, text = blank.asks, blank.system, evaluation.text_of(blank.metric)
     if against is None:
         return replace(blank, problem="no previous run", passed=True)
@@ -138,8 +138,8 @@ def _relative(
 ) -> GateResult:
     """Check the bound on a drop or a gain for the first contrast in a family.
 
-    `other` is the evaluation to compare with, or None if only metric values are known. `is_unknown` is True if the
-    other side has builds of which only the mean is known.
+    `other` is the evaluation to compare with, or None if only metric values are known. `is_unknown` is True if only the
+    mean over the other side's builds is known.
     """
     contrast, gate = family[0], blank.asks
     if not contrast.pairs or math.isnan(contrast.delta):
@@ -171,7 +171,7 @@ def _noise(gate: Gate, evaluation: Evaluated, other: Evaluated) -> float | None:
 
 
 def _needed(family: Sequence[Contrast], settings: Settings) -> int | None:
-    """Return how many queries must differ for a family's first contrast, or None if enough do or no number suffices."""
+    """Return how many queries must differ in a family's first contrast, or None if enough differ or no number helps."""
     least = out_of_reach(dict(enumerate(family)), settings).get(0)
     if least is not None and counts_signs(family[0], settings):
         return fewest_differing(settings.alpha, least / least_p(family[0], settings))

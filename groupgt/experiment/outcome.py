@@ -56,7 +56,7 @@ class Drop:
     """The drop of a system below its baseline, or below its previous result if `baseline` is None.
 
     `comparisons` is the number of contrasts in the family. If too few queries differ for the test, `needed` is the
-    number that must differ. `noise` is how much trials of the same system may differ, if the gate needs to know.
+    number that must differ. `noise` is how much trials of the same system may differ, if the gate depends on it.
     """
 
     baseline: str | None

@@ -94,7 +94,7 @@ def against(outcome: Outcome, dataset: str, data: Data, previous: Previous) -> A
 def _changes(now: Evaluated, then: Evaluated, primary: Metric, paired: Bools) -> tuple[Floats, Floats]:
     """Return the shares of trials that complete each paired query, in this run and in the previous one.
 
-    A share is 0 if the query does not count in both runs.
+    A share is 0 unless the query counts in both runs.
     """
     counting = now.counting[paired] & then.counting
     after, before = complete_within(now, primary.cutoff)[paired], complete_within(then, primary.cutoff)
@@ -120,7 +120,7 @@ def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mappi
 
 
 def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floats:
-    """Return previous values for the current queries, stored or else measured again, or raise `DataError`."""
+    """Return previous values for the current queries (stored, otherwise measured again), or raise `DataError`."""
     pairing = _Pairing(former, data.request, data.truth, "")
     try:
         return pairing.stored_values(name, metric)

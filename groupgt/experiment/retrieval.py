@@ -175,7 +175,7 @@ class Unfinished:
             self.flush()
 
     def end(self, done: Done) -> None:
-        """Finish the task once all queries are answered. Re-queried systems are finished at the end of the run."""
+        """Finish the task once all queries are answered. Systems queried on every run finish when the run ends."""
         if self.task.system.is_requeried:
             self.waiting.append({"timing": asdict(done.timing)})
             self.flush()

@@ -150,7 +150,7 @@ def _run_of(name: str, answers: Answers) -> Run:
     if (texts := answers.texts) is not None:
         columns[TEXT] = {qid: texts.get(qid, []) for qid in answers.ids}
         if any(len(columns[TEXT][qid]) != len(ids) for qid, ids in answers.ids.items()):
-            raise RetrieverError(f"system {name!r}: some queries have results with ids, others only with text")
+            raise RetrieverError(f"system {name!r}: results have ids for some queries, but only text for others")
     fields: dict[str, Any] = {field: partial(dict, column) for field, column in columns.items() if column is not None}
     return Run(Lists(answers.ids, fields=fields), name=name, excluded=answers.excluded, has_ids=texts is None)
 
@@ -185,7 +185,7 @@ def _stages(system_answers: SystemAnswers, data: Data, dataset: str, name: str, 
 
 
 def _answered(experiment: Experiment, dataset: str, config: AnswersConfig, evaluation: Evaluated) -> Outcomes:
-    """Compare the answers of a system with whether its results are complete at the primary metric's cutoff."""
+    """Relate a system's answers to whether its results are complete at the primary metric's cutoff."""
     files = {key: read_answers(experiment.at(path), config.columns) for key, path in config.paths(dataset).items()}
     cutoff = evaluation.metrics[evaluation.text_of(experiment.primary)].cutoff
     return outcomes_of(evaluation, cutoff, files["file"], files.get("oracle"))
@@ -205,7 +205,7 @@ def _check_stored_trials(experiment: Experiment, system_answers: SystemAnswers) 
 
 
 def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
-    """Evaluate a system on a data set. Raise `RetrieverError` if it has no results: scores of 0 would hide this."""
+    """Evaluate a system on a data set. Scores of 0 would hide a lack of results, so raise `RetrieverError`."""
     evaluation = evaluate_run(data.request, data.truth, run)
     judged = int(evaluation.populations.defined.sum())
     if judged and evaluation.counts["missing"] == judged:

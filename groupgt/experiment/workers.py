@@ -50,7 +50,7 @@ def in_parallel(
                     warn(text)
                 for task in waiting[future]:
                     outcome = error or sent.read(task)
-                    yield task, outcome or RetrieverError(f"system {task.name!r}: a worker's answers were lost")
+                    yield task, outcome or RetrieverError(f"system {task.name!r}: a worker process lost its answers")
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)

@@ -123,7 +123,7 @@ class Document:
         self.faults.add(place, what)
 
     def drop(self, above: Collection[KeyPath]) -> None:
-        """Drop the errors at or below any of these paths, which have two keys."""
+        """Drop the errors at or below any of the given paths, which have two keys each."""
         self.faults = Faults()
         for path, place, what in self.found:
             if path[:2] not in above:

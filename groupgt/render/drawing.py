@@ -131,7 +131,7 @@ def check_picture(path: Path) -> None:
     """Raise `ConfigError` if a file extension is not a figure format, or if the format requires a missing package."""
     check_ending(path, ENDINGS)
     if path.suffix.lower() not in (".json", ".html") and not has_converter():
-        raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
+        raise ConfigError(f"{path}: images need vl-convert (pip install 'groupgt[plots]'); .json and .html do not")
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:

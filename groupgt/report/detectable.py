@@ -78,7 +78,7 @@ class _Known:
         if not gate.is_relative:
             return _of_bound(gate, mean_of(values))
         if gate.unless == "within_noise":
-            raise DataError("it depends on how much the run's trials vary")
+            raise DataError("the gate depends on how much the run's trials vary")
         is_gain = gate.min_gain is not None
         if not has_limits(metric, is_gain=is_gain):
             raise DataError(f"{metric.name} has no {'best' if is_gain else 'worst'} value")

@@ -207,7 +207,7 @@ def notes(gates: Sequence[GateResult]) -> Iterator[data.Sentence]:
         why = "because there is no previous result to compare with"
         yield sentence_of("note", f"{counted(skipped, 'gate was', 'gates were')} skipped, {why}.")
     if left := counts["not checked"]:
-        yield sentence_of("note", f"{counted(left, 'gate')} not checked, because --only left the system out.")
+        yield sentence_of("note", f"{counted(left, 'gate was', 'gates were')} not checked because of --only.")
     few = [reason(gate) for gate in gates if gate.passed and gate.drop is not None and gate.drop.needed is not None]
     yield from map(warning, few[:REASONS])
 

@@ -59,7 +59,7 @@ def run_experiment(
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
         if resume and refresh:
-            raise ConfigError("--resume: uses answers from an earlier run, but --refresh uses none; remove one of them")
+            raise ConfigError("--resume: reuses earlier answers, but --refresh ignores them; remove one of the options")
         running = Running(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
         previous = None if against is None else read_previous(Path(against), experiment, allow_none=allow_no_previous)
         running.begin(changes, only, resume=resume)

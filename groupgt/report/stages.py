@@ -72,7 +72,7 @@ def sentences(stages: Stages) -> Iterator[data.Sentence]:
     if gained := sum(stage.gained for stage in stages.stages):
         cases = f"in {count_text(gained)} {'case' if gained == 1 else 'cases'}"
         text = f"{cases}, a stage covers a group that the previous stage missed"
-        yield warning(f"{text}, so some passages of that stage come from elsewhere")
+        yield warning(f"{text}, so some of the later stage's passages come from elsewhere")
     for stage in stages.stages:
         if stage.cutoff is not None and 0 < stage.depth < stage.cutoff:
             deepest = f"no query has more than {counted(stage.depth, 'result')}"

@@ -124,7 +124,7 @@ def survey(project: Path) -> Project:
     if not tables:
         expected = "expected tables with retrieved ids (TRIAL/NODE LINE/NODE/0.parquet), found none"
         reasons = "; ".join([expected, *left])
-        raise ConfigError(f"{project}: {reasons}; let AutoRAG run a trial with a retrieval node")
+        raise ConfigError(f"{project}: {reasons}; run an AutoRAG trial with a retrieval node")
     # Early versions of AutoRAG score a query without results as 0; later ones skip it.
     queries = [query for table in tables for query in zip(table.counted, truth.judgments.defined, table.lengths)]
     if any(counts and is_defined and not length for counts, is_defined, length in queries):

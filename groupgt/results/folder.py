@@ -49,7 +49,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """A result folder. `dataset` and `chosen` are measured again, with files in `home` or at their recorded paths."""
+    """A result folder. `chosen` systems on `dataset` are measured again, with files in `home` or at recorded paths."""
 
     path: Path
     manifest: Manifest
@@ -127,14 +127,14 @@ class ResultFolder:
         return None if self.across else self.compare.get("baseline")
 
     def baseline_among(self, systems: Sequence[str]) -> str | None:
-        """Return the run's baseline, or None if it is not among `systems`. Raise `ConfigError` if it has failed."""
+        """Return the run's baseline, or None if not among `systems`. Raise `ConfigError` if the baseline failed."""
         name, there = self.baseline, list(self.manifest.counts[self.dataset])
         if name is None or name in (systems or there):
             return name
         if systems:
             return None
         what = f"the baseline {name} has no results on data set {self.dataset!r}"
-        raise ConfigError(f"{self.path}: {what}; name another with --baseline: {' or '.join(there)}")
+        raise ConfigError(f"{self.path}: {what}; choose another with --baseline: {' or '.join(there)}")
 
     @property
     def across(self) -> str | None:
@@ -147,7 +147,7 @@ class ResultFolder:
         return cast("str | None", self.config["evaluate"].get("tokenizer"))
 
     def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
-        """Return the median latencies of systems on a data set, all of the same kind; raise `DataError`."""
+        """Return median latencies of systems on a data set, all of one kind, or raise `DataError` for invalid times."""
         names = [field.name for field in fields(Timing) if field.name != "costs"]
         try:
             rows = [row for row in self._from_timings("systems") if row["dataset"] == dataset]
@@ -160,7 +160,7 @@ class ResultFolder:
 
     @property
     def has_passed(self) -> bool:
-        """Return whether the run passed. Folders of earlier versions do not say."""
+        """Return whether the run passed. Runs of earlier versions, which did not record this, count as passed."""
         try:
             return bool(self._from_timings("passed"))
         except (OSError, ValueError, KeyError):
@@ -198,7 +198,7 @@ class ResultFolder:
                 values: dict[str, Floats] = {text: columns[text][places] for text in metrics}
                 systems.setdefault(dataset, {})[system] = Scored(system, qids, values, (self.path, system))
         for dataset, system in rows:
-            faults.add(title, f"expected only systems in the manifest, found {system!r} on data set {dataset!r} too")
+            faults.add(title, f"expected only systems from the manifest, found {system!r} on data set {dataset!r}")
         faults.stop()
         return systems
 
@@ -227,7 +227,7 @@ class ResultFolder:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """The paths of all chosen systems' results. Raises `DataError` if any results were not saved."""
+        """The paths of all chosen systems' results. Raise `DataError` if any results were not saved."""
         faults = Faults()
         paths = []
         for name in self.chosen:
@@ -238,7 +238,7 @@ class ResultFolder:
 
     @property
     def runs(self) -> list[tuple[str, Any]]:
-        """The (name, run) pairs of all chosen systems. Raises `DataError` if any results were not saved."""
+        """The (name, run) pairs of all chosen systems. Raise `DataError` if any results were not saved."""
         _ = self.paths
         return [(name, self.run_of(name)) for name in self.chosen]
 
@@ -250,7 +250,7 @@ class ResultFolder:
         return path
 
     def run_of(self, system: str) -> Any:
-        """Return the path of a system's results, or a run with builds, which earlier versions wrote as trials."""
+        """Return the path of a system's results, or the run itself if an earlier version wrote its builds as trials."""
         path = self.path_of(system)
         if not self.is_of_builds(system) or TRIAL not in (column_names(path) or ()):
             return path
@@ -267,7 +267,7 @@ class ResultFolder:
         return "ascending" if self.manifest.systems[system].get("scores") == "ascending" else "descending"
 
     def kept_run(self, system: str) -> Path | None:
-        """Return the file in this folder with a system's ids, scores and call."""
+        """Return the file in this folder that contains a system's results, or None."""
         start = self.path / "runs" / slug(self.dataset) / file_name(system)
         return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
 
@@ -360,7 +360,7 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def order_of(qids: Sequence[str], wanted: Sequence[str], fault: str) -> NDArray[np.int64]:
-    """Return the index of each wanted query in `qids`; raise `DataError` with `fault` if the two sets differ."""
+    """Return the index of each wanted query in `qids`, or raise `DataError` with `fault` if the two sets differ."""
     places = {qid: place for place, qid in enumerate(qids)}
     if places.keys() != set(wanted):
         raise DataError(fault)

@@ -55,6 +55,6 @@ class Manifest:
 
     @property
     def _is_complete(self) -> bool:
-        """Return whether the manifest has metrics, a data set, and the parts of the configuration that are read."""
+        """Return whether the manifest has metrics, a data set, and the configuration that groupgt reads."""
         has_contents = bool(self.metrics and self.ground_truth) and set(self.counts) == set(self.ground_truth)
         return has_contents and {"name", "seed", "evaluate"} <= set(self.config)

@@ -211,7 +211,7 @@ def _labeller_of(folder: ResultFolder, dataset: str = "") -> tuple[str, dict[str
 
 
 def _common_metrics(holders: Sequence[ResultFolder], texts: Sequence[str]) -> dict[str, Metric]:
-    """Return the metrics that all folders share (if any were requested, only those), by name in the first folder."""
+    """Return the metrics that all folders share (if any were requested, only those), as named in the first folder."""
     common = {
         text: metric
         for text, metric in holders[0].metrics.items()
@@ -278,7 +278,7 @@ def _measured_again(
             for text, column in table.values[name].items():
                 again = evaluation.values[text_of[table.metrics[text]]][order]
                 if not np.allclose(again, column, rtol=0, atol=SLACK, equal_nan=True):
-                    raise DataError(f"{runs[name][0].path}: {name} has different values of {text} when evaluated again")
+                    raise DataError(f"{runs[name][0].path}: {name} has different values for {text} if evaluated again")
         names = [text_of[metric] for metric in table.metrics.values()]
         measured = comparison_of(evaluations, table.baseline, table.settings, names, table.primary)
     except GroupgtError as error:

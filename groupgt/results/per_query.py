@@ -27,7 +27,7 @@ def read_columns(folder: Path, metrics: Sequence[str]) -> tuple[str, dict[str, A
         if file.is_file():
             return str(file), read(Source.at(file), metrics)
     expected = "expected per_query.csv or per_query.parquet, found neither"
-    raise DataError(f"{folder}: {expected}; add csv or parquet to output.formats of the experiment")
+    raise DataError(f"{folder}: {expected}; add csv or parquet to the experiment's output.formats")
 
 
 def _of_csv(source: Source, metrics: Sequence[str]) -> dict[str, Any]:

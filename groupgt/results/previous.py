@@ -18,7 +18,7 @@ from groupgt.store.stamped import LATEST
 
 
 def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = False) -> Previous:
-    """Read the newest run that passed, or the one that `path` names. Raise `ConfigError` unless none is allowed."""
+    """Read the newest run that passed, or the run at `path`. With `allow_none`, a missing run is not an error."""
     if not path.exists():
         siblings = path.absolute().parent
         names = [each.name for each in siblings.iterdir() if each.is_dir()] if siblings.is_dir() else []
@@ -34,7 +34,7 @@ def read_previous(path: Path, experiment: Experiment, *, allow_none: bool = Fals
                 break
             failed.append(folder)
         if failed and chosen is None:
-            warn(f"--against {path}: no run in it passed, so groupgt compares with the newest")
+            warn(f"--against {path}: no run in this folder passed, so groupgt compares with the newest")
             chosen = failed[0]
         elif failed:
             what = f"left out {counted(len(failed), 'newer run')} that did not pass; to accept that result, use"

@@ -111,7 +111,7 @@ def rows_of(queries: Sequence[str]) -> list[dict[str, Any]]:
 class Setting:
     """The inputs of a retriever: the corpus, the ids of all queries in file order, and the random seed.
 
-    `folder` is that of the experiment file. If scores are `ascending`, lower ones are better. `policy` orders ties.
+    `folder` is the experiment file's folder. If scores are `ascending`, lower ones are better. `policy` orders ties.
     """
 
     corpus: Corpus
@@ -265,7 +265,7 @@ def is_reply(value: Any) -> bool:
 
 
 def as_pairs(ranking: Any, id_field: str, score_field: str) -> Any:
-    """Convert the objects in a ranking that was read from JSON to pairs. Other values are left for `checked`."""
+    """Convert the objects in a ranking that was read from JSON to pairs. Leave other values for `checked` to handle."""
     if is_reply(ranking):
         pairs = as_pairs(ranking["results"], id_field, score_field)
         return {"results": pairs, "cost": ranking["cost"]} if "cost" in ranking else pairs
@@ -345,7 +345,7 @@ def warn_of_doubts(
 
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
-    """Warn about ids that are not in the corpus, or raise `RetrieverError` if no id is in it."""
+    """Warn about ids that are not in the corpus, or raise `RetrieverError` if the corpus has none of the ids."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
     absent = [doc_id for doc_id in returned if doc_id not in corpus_ids]
     if not absent:
@@ -404,7 +404,7 @@ def best(
 ) -> Ranking:
     """Return the k best of `scores`, shape (n,), as (id, score) pairs. Ties are in index order.
 
-    `places` has the ascending index of each score in `ids` (default: 0, 1, …). Scores must be `above` a bound, if any.
+    `places` has the ascending index of each score in `ids` (default: 0, 1, …). Scores must exceed `above`, if set.
     """
     chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
     if len(chosen) > k:

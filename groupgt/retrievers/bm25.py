@@ -67,7 +67,7 @@ class BM25:
         # Systems of one sweep share the words of the corpus.
         words = corpus.once((__name__, options.stemmer, options.stopwords), lambda: self._words(corpus.texts))
         if not any(words):
-            raise RetrieverError("the corpus cannot be indexed: none of its passages has a word of two or more letters")
+            raise RetrieverError("the corpus cannot be indexed: no passage contains a word of two or more letters")
         self.model.index(words, show_progress=False)
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:

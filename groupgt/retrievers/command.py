@@ -38,8 +38,8 @@ class Options(base.Options):
 
     The program reads one line for each query, `{"query": "when?", "k": 10}`, and answers with one line. That line is a
     list of ids, [id, score] pairs or objects, or `{"results": […]}`. If an argument contains `{query}`, the program is
-    started for each query instead, with `{query}`, `{k}` and columns filled in, and reads no input. The program runs in
-    every experiment. With a `version` next to `use`, results from that version are reused.
+    started for each query instead, with `{query}`, `{k}` and columns filled in, and reads no input. Every run starts
+    the program again. With a `version` next to `use`, results from that version are reused.
     """
 
     command: Annotated[list[str], MinLen(1), Doc("The program and its arguments.")]
@@ -67,7 +67,7 @@ class Options(base.Options):
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Fill values into text by name. A null becomes empty text, and other values become JSON."""
+    """Fill values into text by name. Text is unchanged, null becomes empty text, and other values become JSON."""
 
     def text_of(gap: re.Match[str]) -> str:
         value = values.get(gap[1], gap[0])

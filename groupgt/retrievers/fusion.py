@@ -142,7 +142,7 @@ class _Flat:
 
 
 def _fused(flat: _Flat, gains: Floats, missing: Floats, k: int) -> Answers:
-    """Sum the gains of each document's first occurrence. Ties go to the earlier input, then to the better rank in it.
+    """Sum each document's first gain from every input. Ties go to the earlier input, then to the better rank in it.
 
     `missing`, shape (inputs, queries), is the gain from an input that did not return the document.
     """

@@ -80,13 +80,13 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 class Options(base.Options):
     """Options for `use: python`, which runs code and requires --allow-code.
 
-    A factory is called with the `corpus` (`ids` and `texts`) and with `options`. A factory with a parameter named
-    `options` gets one mapping, any other factory keywords. The factory returns the retriever, which is a function, an
-    object with `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function, sync
-    or async, is called with positional arguments, as `f(queries, k)` with a list, or as `f(query, k)`. Further
+    A factory is called with the `corpus` (`ids` and `texts`) and with `options`. A factory with an `options` parameter
+    gets one mapping; any other factory gets keyword arguments. The factory returns the retriever, which is a function,
+    an object with `retrieve(queries, k)`, or a retriever from LangChain, LlamaIndex or Haystack. Any other function,
+    sync or async, is called with positional arguments, as `f(queries, k)` with a list, or as `f(query, k)`. Further
     parameters without a default must be named after columns of the ground truth, or `qid`, and receive the query's
-    value (in a call with a list, a list of values). Code runs in a separate process in each run. With a `version` next
-    to `use`, results from that version are reused.
+    value (in a call with a list, a list of values). Every run calls the code, in a separate process. With a `version`
+    next to `use`, results from that version are reused.
     """
 
     target: Annotated[str, Doc("The callable, as module:name. The module may be next to the experiment file.")]
@@ -106,7 +106,7 @@ class Options(base.Options):
         list[str],
         Doc("Columns to pass to parameters that have a default. Other parameters always receive their column."),
     ] = field(default_factory=list)
-    id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
+    id_field: Annotated[str, Doc("Metadata field with the id of a LangChain, LlamaIndex or Haystack document.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Yield an error if the target is not of the form module:name."""
@@ -117,7 +117,7 @@ class Options(base.Options):
         return self.each
 
     def way(self, target: Any) -> tuple[str, Sequence[str]]:
-        """Describe how a target is called, and name the columns that are known to be passed before the call."""
+        """Describe how a target is called, and return the columns that are certain to be passed."""
         if _is_factory(target, self.factory):
             _keywords(target, self)
             way = f"factory {signature_of(target)}" + ("" if self.each is None else f", {way_of(self.each)}")
@@ -160,7 +160,7 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
         target = run(lambda: target_of(target, setting, options))
     elif options.options:
         raise RetrieverError(
-            f"options: {options.target} is not a factory, so it takes none; expected a function with a corpus or "
+            f"options: {options.target} is not a factory, so it takes no options; expected a function with a corpus or "
             f"options parameter, or factory: true, found {signature_of(target)}"
         )
     called = _called(target, options, run)
@@ -179,7 +179,7 @@ def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
 
 
 def _keywords(factory: Any, options: Options) -> dict[str, Any]:
-    """Return the arguments of a factory, with None for the corpus, or raise an error if it does not take them."""
+    """Return the arguments of a factory, with None for the corpus, or raise an error if they do not fit."""
     parameters, values = _parameters(factory), dict(options.options)
     keywords: dict[str, Any] = {"options": values} if "options" in parameters else values
     if "corpus" in parameters:
@@ -248,7 +248,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
-    """Explain why a function cannot be called with these arguments, or return an empty string if it can or may be."""
+    """Explain why a function cannot be called with these arguments, or return an empty string if it might work."""
     signature = _signature(function)
     try:
         if signature is not None:

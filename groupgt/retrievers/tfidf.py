@@ -27,7 +27,7 @@ class Options(base.Options):
     """Options for `use: tfidf`, a weak baseline."""
 
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
-    sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
+    sublinear: Annotated[bool, Doc("Scale word counts to 1 + ln(count).")] = True
     stopwords: Annotated[Stopwords, Doc("Language of the stop words to remove, or none.")] = "none"
 
     def least_score(self) -> float | None:
@@ -35,7 +35,7 @@ class Options(base.Options):
 
 
 def vectorized(options: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """Return a fitted vectorizer and corpus vectors with length 1, or raise `RetrieverError` if there are no words."""
+    """Return a fitted vectorizer and corpus vectors of length 1, or raise `RetrieverError` if there are no words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(
@@ -80,7 +80,7 @@ class LsaOptions(base.Options):
         None
     )
     ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
-    sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
+    sublinear: Annotated[bool, Doc("Scale word counts to 1 + ln(count).")] = True
     stopwords: Annotated[Stopwords, Doc("Language of the stop words to remove, or none.")] = "none"
 
     def least_score(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Writes files and folders atomically. Content goes to a temporary path next to the target, which is then renamed."""
+"""Writes files and folders atomically. Content goes to a temporary path, which is then renamed to the target."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Journal:
 
 @record
 class Journals:
-    """The journals with one `name`, one per process. `writer` is this process, or the process for which it works."""
+    """The journals with one `name`, one per process. `writer` is this process, or the process it works for."""
 
     folder: Path | None
     name: str

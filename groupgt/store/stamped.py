@@ -1,4 +1,4 @@
-"""Writes time-stamped folders named `<time>-<digest>`. The `latest` file next to these folders names the newest one."""
+"""Writes time-stamped folders named `<time>-<digest>`, and next to them a `latest` file that names the newest one."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Verdicts:
 class VerdictStore:
     """The verdicts of one run by labeller, stored in a folder, or only in memory if the folder is None.
 
-    By default, only `vouched` labellers' verdicts are reused, with `reuse` all verdicts, and with `refresh` none.
+    By default, only the verdicts of `vouched` labellers are reused. `reuse` reuses all verdicts, `refresh` none.
     """
 
     folder: Path | None
@@ -103,13 +103,13 @@ class VerdictStore:
         return [journal for *_, journals in self._unfinished() for journal in journals.left_behind()]
 
     def resume(self, of: str) -> None:
-        """Continue the run of the ended process `of`."""
+        """Continue the run that the ended process `of` left."""
         self.is_resumed = True
         for verdicts, _, journals in self._unfinished():
             verdicts.resume(scores_in(journals.adopted(of).lines()))
 
     def finish(self) -> None:
-        """Mark the run as finished. The run's verdicts are then reused only with `reuse`."""
+        """Mark the run as finished. Later runs reuse its unvouched verdicts only with `reuse`."""
         for verdicts, finished, _ in self._unfinished():
             try:
                 verdicts.begin()

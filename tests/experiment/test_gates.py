@@ -147,7 +147,7 @@ def test_a_gate_on_what_is_left_out_is_not_checked_and_every_medium_says_so(
     main(["run", str(swept), "--only", "bm25*", *(str(part) for pair in files.items() for part in pair)])
     out = capsys.readouterr().out
     assert "not checked  recall@10 of fused" in out
-    assert f"{len(found)} gates not checked" in out
+    assert f"{len(found)} gates were not checked" in out
     suite = ET.parse(files["--junit"]).getroot()[0]
     assert (suite.attrib["skipped"], suite.attrib["failures"]) == (str(len(found)), "0")
     assert "· not checked" in files["--summary"].read_text(encoding="utf-8")

@@ -102,7 +102,7 @@ def test_a_folder_whose_baseline_failed_makes_no_other_comparison(
         with pytest.raises(SystemExit, match="2"):
             main([command, folder])
         told = capsys.readouterr().err
-        assert "the baseline gone has no results on data set 'd'; name another with --baseline: " in told
+        assert "the baseline gone has no results on data set 'd'; choose another with --baseline: " in told
         assert not main([command, folder, "--baseline", "live"])
         assert not main([command, folder, "--system", "stored", "--system", "live"])
     capsys.readouterr()

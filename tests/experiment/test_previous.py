@@ -534,7 +534,7 @@ def test_a_run_whose_gates_failed_does_not_become_the_baseline(tmp_path: Path) -
     assert (again.previous, again.passed) == (first.name, False)
     assert again.folder is not None
     shutil.rmtree(first)
-    with pytest.warns(GroupgtWarning, match="no run in it passed, so groupgt compares with the newest"):
+    with pytest.warns(GroupgtWarning, match="no run in this folder passed, so groupgt compares with the newest"):
         assert ran(home, {"a": BAD}, gates=f"[{DROP}]", against=out).previous == again.folder.name
     # A folder that is named itself was accepted.
     assert ran(home, {"a": BAD}, gates=f"[{DROP}]", against=failed.folder).passed

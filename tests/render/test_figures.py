@@ -233,7 +233,7 @@ def test_a_figure_saves_itself_as_specification_and_page(tmp_path: Path) -> None
 
 def test_pictures_need_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "has_converter", lambda: False)
-    with pytest.raises(ConfigError, match=r"a\.svg: pictures need vl-convert: pip install 'groupgt\[plots\]'"):
+    with pytest.raises(ConfigError, match=r"a\.svg: images need vl-convert \(pip install 'groupgt\[plots\]'\)"):
         SAMPLES["deltas"].save(tmp_path / "a.svg")
     assert not (tmp_path / "a.svg").exists()
 

@@ -302,7 +302,7 @@ def test_a_folder_whose_values_are_other_ones_shows_these(handbook: Outcome, tmp
     CliRunner().invoke(cli, ["report", str(folder), "--html", str(tmp_path / "page.html")], catch_exceptions=False)
     own = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
     assert own["chunks"] == []
-    assert "has different values of" in dict(own["facts"])["rankings"]
+    assert "has different values for" in dict(own["facts"])["rankings"]
 
 
 FIRST = ROOT / "examples" / "first"

@@ -163,7 +163,7 @@ def test_results_without_ids_are_matched_by_the_text_labeller_or_refused(url: st
         groupgt.DataError, match=r"mine: not all of these results have ids, and the id labeller needs ids"
     ):
         run_experiment(path, only=["mine"])
-    with pytest.raises(groupgt.RetrieverError, match="its results have text but no ids, so they cannot be combined"):
+    with pytest.raises(groupgt.RetrieverError, match="expected results with ids for the fusion, found only text"):
         run_experiment(path, changes=[by_text])
 
 
