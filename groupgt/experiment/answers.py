@@ -258,7 +258,7 @@ class SystemAnswers:
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
     def _falling(self, name: str, answers: Answers) -> Answers:
-        """Return results with scores where higher is better, as fusions require."""
+        """Return results with higher scores for better results, as fusions require."""
         if answers.scores is None or not self.experiment.systems[name].ascending:
             return answers
         return replace(answers, scores={qid: [-score for score in row] for qid, row in answers.scores.items()})

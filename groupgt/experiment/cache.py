@@ -299,7 +299,7 @@ def rows_of(answers: Answers) -> list[Any]:
 
 
 def answers_of(qids: Sequence[str], rows: Sequence[Any]) -> Answers:
-    """Convert cache rows to results, or raise an error of any kind if they do not match the queries."""
+    """Convert cache rows to results, or raise any kind of error if the rows do not match the queries."""
     ids = {qid: names for qid, names, *_ in rows}
     scores = {qid: values for qid, _, values, *_ in rows if values is not None}
     texts = {row[0]: row[3] for row in rows if row[3:] and row[3] is not None}

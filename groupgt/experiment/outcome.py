@@ -115,9 +115,9 @@ class Against(Beside):
 
     `before` is NaN for queries that are new or have new text. `refused` and `stored` map a system and metric to the
     reason why the system cannot be compared on this metric, or why stored values are used. All other previous results
-    are measured `again`. `lost` and `gained` map a system to the queries that are complete within the primary metric's
-    cutoff only in the previous run, or only in this run, and `counts` to their numbers (means over all pairs of
-    trials). `changed` lists queries with new ground truth, and `reworded` those with new text.
+    are measured again (`again`). `lost` and `gained` map a system to the queries that are complete within the primary
+    metric's cutoff only in the previous run, or only in this run, and `counts` to their numbers (means over all pairs
+    of trials). `changed` lists queries with new ground truth, and `reworded` those with new text.
     """
 
     qids: Sequence[str]
@@ -182,7 +182,7 @@ class Outcome(Result):
         return self._teller.metrics()
 
     def plot(self, name: str = "means", *, dataset: str | None = None) -> Figure:
-        """Draw a figure from `groupgt.render.figures.FIGURES`. `dataset` is optional if there is only one."""
+        """Draw a figure from `groupgt.render.figures.FIGURES`. `dataset` is optional if there is only one data set."""
         return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:

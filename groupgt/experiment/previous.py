@@ -131,7 +131,7 @@ def former_values(former: Former, data: Data, name: str, metric: Metric) -> Floa
 
 
 class _Pairing:
-    """Pairs current with previous queries, and finds their previous values, or the reasons why some are missing."""
+    """Pairs current queries with previous ones, and finds their previous values or why values are missing."""
 
     def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale

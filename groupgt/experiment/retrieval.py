@@ -1,7 +1,7 @@
 """Builds a retriever, queries it in batches, measures times, and stores results as they arrive.
 
-Any run continues partial results of built-in retrievers and of systems with a version. Partial results of other code
-and services are continued only by a run that resumes the interrupted run or reuses all answers.
+Any run continues partial results of built-in retrievers and of systems with a version. With other code and services,
+only a run that resumes the interrupted run or reuses all answers continues partial results.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def evaluated(data: Data, run: Run, dataset: str, name: str) -> Evaluated:
 
 
 def _concluded(outcome: Outcome) -> Outcome:
-    """Add comparisons with the baseline, the best systems, and gate results to an outcome."""
+    """Add the best systems, comparisons with the baseline, and gate results to an outcome."""
     experiment = outcome.experiment
     compare = experiment.config.compare
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}

@@ -126,7 +126,7 @@ def in_experiment(experiment: Experiment, datasets: Mapping[str, Data], against:
     def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
         data, found, why = datasets[dataset], [], "this system has no earlier run"
         if data.request.audit is not None:
-            raise DataError("differences are corrected by an audit")
+            raise DataError("an audit corrects the differences")
         for folder in folders():
             if name in folder.manifest.counts.get(dataset, {}):
                 try:
@@ -170,7 +170,7 @@ def in_folder(folder: ResultFolder, settings: Settings) -> Iterator[str]:
 
     def runs(dataset: str, name: str, metric: Metric) -> list[Floats]:
         if folder.audit is not None:
-            raise DataError("differences are corrected by an audit")
+            raise DataError("an audit corrects the differences")
         found = []
         for systems in scored():
             values = systems[name].values.get(str(metric)) if name in systems else None

@@ -62,7 +62,7 @@ class PowerAnalysisTeller(Teller[PowerAnalysis]):
         population = "\n".join(population_of(analysis.systems))
         warnings = [warning(text) for text in warnings_about(analysis.systems.evaluations)]
         if built := list(analysis.systems.builds):
-            what = "the measured builds, and other builds may differ by more"
+            what = "the measured builds. Other builds may differ by more"
             warnings.append(warning(f"the power of {shortlist(built)} applies to {what}"))
         sentences = [*map(self._sentence, self._primary[:NAMED]), *warnings]
         return [Verdict(sentences), table, note, Detail(population)]

@@ -118,7 +118,7 @@ class ResultFolder:
 
     @property
     def compare(self) -> dict[str, Any]:
-        """The comparison settings (baseline, metrics, options and seed); only the seed if nothing was compared."""
+        """The comparison settings: baseline, metrics, options and seed, or only the seed if nothing was compared."""
         return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
 
     @property

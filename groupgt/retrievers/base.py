@@ -207,7 +207,7 @@ def ask(system: str, retriever: Retriever, queries: Queries, k: int) -> tuple[An
 class Answers:
     """The results of one system for every query, best first, with scores if all results have one.
 
-    `excluded` counts results that the ground truth excludes. Results without ids have `texts` and numbers as ids.
+    `excluded` counts results that the ground truth excludes. Results without ids have `texts` and are numbered.
     """
 
     ids: dict[str, list[str]]

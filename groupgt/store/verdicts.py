@@ -1,4 +1,4 @@
-"""Stores labellers' verdicts on (result, alternative) pairs, each line at once, because verdicts may cost money."""
+"""Stores labellers' verdicts on (result, alternative) pairs immediately, because verdicts may cost money."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupgt.store.journal import Journal, Journals, now
 
 @dataclass(eq=False, repr=False)
 class Verdicts:
-    """One labeller's scores from the current run and earlier runs. Without a journal, scores are only in memory."""
+    """One labeller's scores from the current run and earlier runs. Without a journal, scores stay in memory only."""
 
     journal: Journal = field(default_factory=lambda: Journal(None))
     earlier: Mapping[str, float] = field(default_factory=dict)

@@ -209,7 +209,7 @@ def test_audited_differences_are_unknown(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "audit.jsonl").write_text("".join(audit), encoding="utf-8")
     text = FILE.replace("truth.jsonl}", "truth.jsonl, audit: audit.jsonl, assume_random: true}")
     file.write_text(text, encoding="utf-8")
-    assert said(capsys, str(file))[0].endswith("is unknown, because differences are corrected by an audit")
+    assert said(capsys, str(file))[0].endswith("is unknown, because an audit corrects the differences")
 
 
 def test_power_says_it_of_a_result_folder(
