@@ -55,7 +55,7 @@ class _Table:
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """A project's contents: ground truth, rules needed besides AutoRAG's policy, tables by system, and omitted files."""
+    """A project's contents: ground truth, rules beyond AutoRAG's policy, tables by system, and omitted files."""
 
     folder: Path
     truth: GroundTruth

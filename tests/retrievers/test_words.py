@@ -176,7 +176,7 @@ def test_bm25_gives_equal_passages_equal_scores(variant: str) -> None:
 
 
 def test_bm25_of_a_corpus_without_words() -> None:
-    with pytest.raises(groupgt.RetrieverError, match="the corpus cannot be indexed: none of its passages has a word"):
+    with pytest.raises(groupgt.RetrieverError, match="the corpus cannot be indexed: no passage contains a word"):
         bm25.BM25(Setting(Corpus(["a", "b"], ["", "a !"])), bm25.Options())
 
 
