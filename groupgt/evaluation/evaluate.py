@@ -158,7 +158,7 @@ def _shared(other: GroundTruth, truth: GroundTruth) -> GroundTruth:
     """Select an annotator's queries that are also in the ground truth, or raise `DataError` if there are none."""
     places = [place for place, qid in enumerate(other.qids) if qid in truth.index]
     if not places:
-        raise DataError("annotators: one annotator judged none of the queries in the ground truth")
+        raise DataError("annotators: an annotator judged none of the queries in the ground truth")
     return other if len(places) == len(other) else other.select(places)
 
 
@@ -171,7 +171,7 @@ def check_audit(audit: Audit, truth: GroundTruth) -> None:
         raise DataError(f"audit: query {others[0]!r} is not in the audited ground truth")
     if len(judged) < FEWEST:
         what = f"expected at least {FEWEST} audited queries, found {len(judged)}"
-        raise ConfigError(f"audit: {what}; fewer would say too little about the judgments that were not audited")
+        raise ConfigError(f"audit: {what}; a smaller audit says too little about unaudited judgments")
     fault = None if audit.assume_random else sample_fault(judged.qids, judged.columns.get(SAMPLE, ()), truth.qids)
     if fault:
         way_out = "draw one with groupgt sample (or judge --sample), or add --assume-random if you know it is random"

@@ -46,7 +46,7 @@ class Reading:
         if not RANGED.isdisjoint(options):
             check_ranges(EvaluateOptions, options)
         if options.get("assume_random") and options.get("audit") is None:
-            raise ConfigError("assume_random: needs audit; add one, or remove this option")
+            raise ConfigError("assume_random: this option requires audit; add an audit, or remove assume_random")
         if "scores" in options:
             check_direction(options["scores"])
         if "truth_columns" in options:

@@ -171,5 +171,5 @@ def named_runs(runs: Any, columns: Declared | None, least: int = 1) -> list[tupl
         raise ConfigError(f"runs: expected at least {'one' if least == 1 else least}, found {len(pairs)}")
     nameless = [run for name, run in pairs if not (name or is_in_files(run) or (isinstance(run, Run) and run.name))]
     if len(pairs) > 1 and nameless:
-        raise ConfigError(f"runs: {len(nameless):,} of {len(pairs):,} have no name; pass {{name: run}}")
+        raise ConfigError(f"runs: {len(nameless):,} of {len(pairs):,} runs have no name; pass {{name: run}}")
     return named(pairs)

@@ -47,7 +47,7 @@ class Answers:
             what = (
                 f"expected the {count:,} trials of the run, found the trials {first_of(list(map(str, numbers)), NAMED)}"
             )
-            raise DataError(f"{self.title}: {what}; number them from 1 to {count:,}")
+            raise DataError(f"{self.title}: {what}; number the trials from 1 to {count:,}")
         known = numbers if len(numbers) == count else range(1, count + 1)
         return np.array([known.index(number) for number in self.trials], dtype=np.int64)
 
@@ -64,7 +64,7 @@ class Answers:
         faults.stop()
         if self.keys and max(places.values()) < 0:
             here, there = display(self.keys[0]), display(truth.qids[0])
-            raise DataError(f"{self.title}: expected queries of the ground truth, such as {there}, found {here}")
+            raise DataError(f"{self.title}: expected queries from the ground truth, such as {there}, found {here}")
         return np.array([places[key] for key in self.keys], dtype=np.int64)
 
 

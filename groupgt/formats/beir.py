@@ -67,7 +67,7 @@ def _qrels_of(source: Source) -> Source:
     tests = [path for path in files if split_of(path) == "test"]
     if len(tests) != 1 and len(files) != 1:
         names = ", ".join(map(str, files)) or "none"
-        raise DataError(f"{source.path}: expected one split or qrels/test.tsv, found {names}; name one split's file")
+        raise DataError(f"{source.path}: expected one split or qrels/test.tsv, found {names}; pass one split's file")
     return Source(tests[0] if len(tests) == 1 else files[0], ceiling=source.ceiling)
 
 

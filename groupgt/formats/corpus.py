@@ -51,7 +51,7 @@ def _source_of(path: AnyPath) -> Source:
     file = corpus_file(folder)
     if folder.is_dir() and not file.exists():
         what = "expected a corpus file or a BEIR folder, found a folder without corpus.jsonl"
-        raise DataError(f"{folder}: {what}; write its passages to one file, such as JSON {{id: text}}")
+        raise DataError(f"{folder}: {what}; save the passages in one file, such as JSON {{id: text}}")
     return Source.at(file)
 
 

@@ -223,7 +223,7 @@ def _runs_among(text: str, files: Sequence[Path], columns: Declared) -> list[Pat
     copies = {best for best, file in bests if best != file in files and file.with_name("summary.csv").exists()}
     others = [file.name for file in files if file not in kept]
     if not kept:
-        raise DataError(f"{text}: expected runs, found none: {first_of(others, 5)}")
+        raise DataError(f"{text}: expected runs, found only {first_of(others, 5)}")
     passed = [f"{first_of(others, 5)} ({'not a run' if len(others) == 1 else 'not runs'})"] if others else []
     passed += [f"{first_of(sorted(each.name for each in copies), 5)} (AutoRAG's copy of the best)"] if copies else []
     if passed:

@@ -243,7 +243,7 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
         if isinstance(cell, dict):
-            faults.add(where, f"{strange_result(cell)} (at rank {rank}); rename the key of the ids to id")
+            faults.add(where, f"{strange_result(cell)} (at rank {rank}); rename the key that contains the ids to id")
             continue
         fault = "must be a string or integer" if name is None else id_fault(name)
         if name is None or fault:

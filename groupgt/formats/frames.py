@@ -324,7 +324,7 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         what = "without a qid column, rows are matched to the ground truth in order"
         raise DataError(f"{title}: {what}: expected {len(row_qids):,} rows, found {len(rows):,}")
     if (twice := next((qid for qid, count in Counter(row_qids).items() if count > 1), None)) is not None:
-        raise DataError(f"{title}: query {display(twice)} has two rows")
+        raise DataError(f"{title}: query {display(twice)} has several rows")
 
     def column(name: str) -> dict[str, list[Any]]:
         """Return the lists in a column by query id. Invalid lists are reported when they are used."""
@@ -467,5 +467,5 @@ def dataset_named(name: Any) -> list[Any] | None:
     except KeyError:
         return None
     if not dataset.has_qrels():
-        raise DataError(f"{name}: this ir_datasets data set has no qrels; name a subset that has qrels")
+        raise DataError(f"{name}: this ir_datasets data set has no qrels; choose a subset that has qrels")
     return list(dataset.qrels_iter())

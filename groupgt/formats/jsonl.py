@@ -229,7 +229,7 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     faults.stop()
     mixed = {"retrieved_ids and others doc_id": {"list", "result"}, "a score and others only a rank": {"score", "rank"}}
     if what := next((what for what, both in mixed.items() if both <= kinds), None):
-        raise DataError(f"{source.path}: some lines have {what}; use one of the two throughout")
+        raise DataError(f"{source.path}: some lines have {what}; use the same keys on every line")
     if len(builders) > 1 and None in builders:
         raise DataError(f"{source.path}: some rows have a trial and some do not; number the trials in all rows")
     if not builders:

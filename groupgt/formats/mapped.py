@@ -129,7 +129,7 @@ def read_mapped_run(source: Source) -> Run:
             faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
     faults.stop()
     if len(kinds) > 1:
-        raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
+        raise DataError(f"{source.path}: some queries have scores and some do not; add scores to all of them, or none")
     return builder.run(source)
 
 

@@ -29,7 +29,7 @@ def scan(source: Source) -> pl.LazyFrame:
 
 def _scan(source: Source) -> pl.LazyFrame:
     if not source.is_parquet:
-        raise DataError(f"{source.path}: expected a parquet file, found something else; choose another format")
+        raise DataError(f"{source.path}: expected a parquet file, but this is not one; choose another format")
     if source.is_pipe:
         raise DataError(f"{source.path}: Parquet cannot be read from a pipe; save it to a file")
     frame = pl.scan_parquet(source.path, glob=False)

@@ -138,7 +138,7 @@ def _in_one(parts: Sequence[Run], title: str) -> Run:
             builder.add_ranking(qid, ids, None if lists.scores is None else lists.scores[qid], lengths, cells)
     lists = builder.lists
     if lists.scores and len(lists.scores) < len(lists.rankings):
-        raise DataError(f"{title}: some files have scores and some do not; use one of the two throughout")
+        raise DataError(f"{title}: some files have scores and some do not; add scores to all files, or to none")
     return Run(lists)
 
 
@@ -148,7 +148,7 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
     schemas = [columns.frame.collect_schema() for columns in columns_of_parts]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
     if CALLS not in names and any(CALLS in schema for schema in schemas):
-        raise DataError(f"{title}: some files have calls and some do not; use one of the two throughout")
+        raise DataError(f"{title}: some files have calls and some do not; add calls to all files, or to none")
 
     def guard(step: Callable[[], Any]) -> Any:
         for columns in reversed(columns_of_parts):
@@ -169,7 +169,7 @@ def at_url(url: str, format: str | None = None) -> Run:
     """Read a run with polars from a URL, or from all files that match a URL pattern."""
     chosen = format or ENDINGS.get(ending_of(url))
     if chosen not in ("parquet", "csv", "trec"):
-        way = "name the format (--run-format; run_format=)"
+        way = "specify the format (--run-format; run_format=)"
         raise ConfigError(f"{url}: expected results as parquet, csv or trec; {way}")
     guard, lines = partial(guarded, url, "cannot be read"), partial(_lines_at, url)
     if chosen == "parquet":

@@ -235,11 +235,11 @@ def _grouped(table: Table, roles: dict[str, str], policy: Policy) -> GroundTruth
     if _repeats(table, roles) and not any(
         str(plain(cell)).lstrip()[:1] in ("[", "{") for cell in table.column(roles["retrieval_gt"])
     ):
-        way = f"if each names one passage, declare a doc_id instead, {declaring('truth', doc_id=roles['retrieval_gt'])}"
-        raise DataError(f"{table.title}: expected one row per query as retrieval_gt, found several; {way}")
+        way = f"if each row contains one passage, add {declaring('truth', doc_id=roles['retrieval_gt'])}"
+        raise DataError(f"{table.title}: expected one row per query in retrieval_gt, found several; {way}")
     if roles["retrieval_gt"] != "retrieval_gt" and (text := lists.first_text(groups)):
         what = f"the {roles['retrieval_gt']} column contains text, such as {display(text)}, not ids"
-        raise DataError(f'{table.title}: {what}; write it as {{"text": …}} and match it with the text labeller')
+        raise DataError(f'{table.title}: {what}; write text as {{"text": …}} and match it with the text labeller')
     first = next((cell[0] for cell in groups if isinstance(cell, list) and cell), None)
     is_group = not isinstance(first, dict) or not first.keys().isdisjoint(OF_GROUPS)
     if not is_group and (way := path_to_ids({roles["retrieval_gt"]: [first]}, "truth")):
@@ -452,7 +452,7 @@ def _refuse_iterations(table: Table) -> None:
         if name.lower() in ITERATIONS and len(set(map(str, table.column(name)))) > 1:
             what = f"{table.where or table.title}: the {name} column has several values"
             way = f"if they are subtopics (groups), add {declaring('truth', group=name)}"
-            raise DataError(f"{what}; {way}; if they have no meaning, drop the column")
+            raise DataError(f"{what}; {way}; otherwise, drop the column")
 
 
 def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
@@ -465,8 +465,8 @@ def _refuse_aspects(table: Table, roles: dict[str, str]) -> None:
             again = first.setdefault((qid, document), cell) != cell
             other = sharing.setdefault(qid, {}).setdefault(cell, document)
             if again or (other != document and len(sharing[qid]) > 1):
-                alike = f"and {display(other)} have the same {name}, which other documents do not have"
-                what = f"is judged again, with a different value of {name}" if again else alike
+                alike = f"and {display(other)} have the same {name}, and others have a different one"
+                what = f"is judged again, with a different value for {name}" if again else alike
                 ways = (
                     f"if these are groups (subtopics), add {declaring('truth', group=name)}; otherwise, drop the column"
                 )

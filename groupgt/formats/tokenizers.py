@@ -82,7 +82,7 @@ def _tiktoken(options: Encoding, folder: Path) -> Count:
 
     name, names = options.encoding, tiktoken.list_encoding_names()
     if name not in names:
-        raise ConfigError(f"tokenizer: tiktoken has no encoding {name!r}; it has {listed(names)}")
+        raise ConfigError(f"tokenizer: tiktoken has no encoding {name!r}; choose {listed(names)}")
     try:
         encoding = tiktoken.get_encoding(name)
     except Exception as error:  # its vocabulary comes over the network, by whatever library is there

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import DataError, Faults, display, warn
+from groupgt.errors import DataError, Faults, display, first_of, warn
 from groupgt.formats.fields import ids_fault, score_fault
 from groupgt.formats.roles import roles_in
 from groupgt.formats.rows import Judgment, Ranking, RunBuilder, number_text, order_fault, run_in, streamed, write_lines
@@ -311,8 +311,8 @@ def tag_of(source: Source) -> str:
         raise DataError(f"{source.path}: {what}; name the run with NAME=PATH")
     first, *others = (tag.decode("utf-8", "replace") for tag in tags)
     if others:
-        what = f"has {len(tags):,} tags, {first} and {', '.join(others[:3])}"
-        warn(f"{source.path}: {what}; groupgt names the run after the first")
+        what = f"expected one tag (the run's name), found {len(tags):,}: {first_of([first, *others], 4)}"
+        warn(f"{source.path}: {what}; groupgt uses the first tag as the name")
     return first
 
 

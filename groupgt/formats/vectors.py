@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.errors import DataError
+from groupgt.errors import DataError, first_of
 from groupgt.formats.fields import first_in
 from groupgt.formats.validity import first_line, guarded
 from groupgt.model.validity import id_text
@@ -50,8 +50,8 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
     if len(vectors) != len(ids):
-        what = "documents of the corpus" if key == "doc_id" else "queries of the ground truth"
-        raise DataError(f"{path}: expected {len(ids):,} rows, one for each of the {what}, found {len(vectors):,}")
+        what = "document in the corpus" if key == "doc_id" else "query in the ground truth"
+        raise DataError(f"{path}: expected {len(ids):,} rows, one for each {what}, found {len(vectors):,}")
     return _check_finite(vectors, str(path), ids)
 
 
@@ -98,11 +98,11 @@ def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     names = list(map(id_text, frame[id_column].to_list()))
     rows = {text: row for row, text in enumerate(names)}
     if missing := [text for text in ids if text not in rows]:
-        raise DataError(f"{path}: {len(missing):,} ids have no vector: {', '.join(missing[:3])}")
+        raise DataError(f"{path}: no vectors for {first_of(missing, 3)}")
     if len(rows) < len(names):
         requested = set(ids)
         if repeated := [str(text) for text, count in Counter(names).items() if count > 1 and text in requested]:
-            raise DataError(f"{path}: {len(repeated):,} ids have several vectors: {', '.join(repeated[:3])}")
+            raise DataError(f"{path}: several vectors for {first_of(repeated, 3)}")
     column = frame[name].gather([rows[text] for text in ids])
     try:
         lists = column.cast(pl.List(pl.Float64))

@@ -40,9 +40,9 @@ class Labeller:
     Subclasses override only the methods they need. `column` names the field that identifies results in place of their
     ids: `parent` or `span`. If `reads_results` is True, results are read beforehand and passed to `match`; otherwise,
     `match` gets None. Only a labeller that `compares_texts` accepts results without ids. `str(labeller)` is printed
-    below tables: `description` covers the options in `described`; other options with non-default values follow by name,
-    except for files and options in `decides_nothing`. Labellers are created from their options and `inputs`, a
-    `groupgt.evaluation.sources.Sources` that reads the files and functions named in options.
+    below tables. It begins with `description`, which covers the options in `described`. Other options with non-default
+    values follow by name, except for files and options in `decides_nothing`. Labellers are created from their options
+    and `inputs`, a `groupgt.evaluation.sources.Sources` that reads the files and functions named in options.
     """
 
     name = ""
@@ -84,7 +84,7 @@ class Labeller:
         return NONE, ""
 
     def read(self, truth: GroundTruth) -> GroundTruth:
-        """Return the result of `truth`, which is cached for use with many runs."""
+        """Return the ground truth as read by `truth`, which runs only once for many runs."""
         return truth.judgments.once(("read", self), lambda: self.truth(truth))
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
@@ -145,7 +145,7 @@ class Matches:
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """Names that may match each query's results, which are its keys and the blank strings that are never ids."""
+        """Names that may match each query's results: its keys, plus the blank strings that are never ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
         return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]

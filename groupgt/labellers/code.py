@@ -26,7 +26,7 @@ from groupgt.runtime import raised, users_code
 
 @dataclass(frozen=True)
 class Pair:
-    """A result and an alternative. The user's function decides whether the two have the same content.
+    """A result and an alternative. The user's function decides whether their contents are the same.
 
     `query` is the text of the query `qid`; `alternative` and `result` are ids (or the names of spans or texts), with
     the texts in `alternative_text` and `result_text`. A missing text is None.

@@ -41,7 +41,7 @@ REFERENCE = "set `reference` to its corpus, or write {text: …}"
 class Normalization:
     """Text normalization with NFKC and case folding. Punctuation becomes blanks, and white space is collapsed.
 
-    In scripts that put no blanks between words, each character is a word, so that line breaks do not change a sentence.
+    In scripts without spaces between words, each character is a word, so line breaks do not change a sentence.
     """
 
     case_sensitive: bool = False
@@ -149,7 +149,7 @@ METHODS: dict[str, Callable[[TextPairs, float], Floats]] = {
 
 
 def common_words(pairs: TextPairs, split: Callable[[str], list[str]]) -> tuple[Ints, Ints, Ints]:
-    """Count the words, with repeats, that two texts share, and the words of each distinct text."""
+    """Count the words that each pair of texts shares, including repeats, and the words in each distinct text."""
     codes: dict[str, int] = {}
     result, result_word, result_sizes = _coded(pairs.results, codes, split)
     alternative, alternative_word, alternative_sizes = _coded(pairs.alternatives, codes, split)
@@ -202,7 +202,7 @@ class Reader(Labeller):
 def alternative_texts(
     truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """Return each alternative's own text, or text looked up by id. For missing texts, a `DataError` suggests `way`."""
+    """Return each alternative's own text, or text looked up by id. Suggest `way` if texts are missing."""
     faults = Faults()
     texts: list[str] = []
     unknown: list[int] = []
@@ -230,7 +230,7 @@ def alternative_texts(
 def result_texts(
     truth: GroundTruth, query: Ints, keys: list[str], carried: Sequence[str | None], corpus: Mapping[str, str], who: str
 ) -> list[str]:
-    """Return the text of each result, from the result or the corpus. A `DataError` says `who` needs the text."""
+    """Return result texts from the results or the corpus, or raise a `DataError` that says `who` needs them."""
     texts = [corpus.get(key) if text is None else text for key, text in zip(keys, carried)]
     unknown = [place for place, text in enumerate(texts) if text is None]
     lacks = "the corpus has no text for" if corpus else f"{who} needs the text of"

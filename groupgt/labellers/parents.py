@@ -49,7 +49,7 @@ class Options:
 class Parents(Named):
     """A result hits the alternatives with the same parent id. Later chunks with the same parent are repeats.
 
-    An id counts as its own parent if the pattern does not match it, or if it is only a parent in the mapping.
+    An id counts as its own parent if the pattern does not match it, or if the mapping lists it only as a parent.
     """
 
     name = "parents"

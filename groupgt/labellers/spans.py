@@ -177,7 +177,7 @@ class Spans(Labeller):
         return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
     def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Numbers) -> Places:
-        """Parse result spans from their names. The document is −1 if it has no judgments."""
+        """Parse result spans from result names. A document without judgments gets the number −1."""
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(SPELLED).struct.unnest()
         if without := np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist():
@@ -217,7 +217,7 @@ class Spans(Labeller):
         return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
 
     def _needed(self, truth: GroundTruth) -> Ints:
-        """Return the length that results must cover together for each alternative, in `unit`."""
+        """Return how much of each alternative results must jointly cover, in `unit`."""
         return -(-self.lengths(truth) * self.share.numerator // self.share.denominator)
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
@@ -263,14 +263,14 @@ def _refuse_other_documents(chunks: Chunks, documents: Sequence[str]) -> None:
         return
     some = ", ".join(map(display, absent[:3])) + (" …" if len(absent) > 3 else "")
     if len(absent) == len(documents):
-        what = f"no document of the ground truth ({some}) is in the chunk table"
-        raise DataError(f"labeller spans: {what}, which contains {display(min(chunks.docs, default=''))}")
+        what = f"no ground truth document ({some}) is in the chunk table"
+        raise DataError(f"labeller spans: {what}, which contains documents such as {display(min(there, default=''))}")
     what = f"the chunk table has no chunks for {len(absent):,} of {len(documents):,} ground truth documents: {some}"
     warn(f"labeller spans: {what}")
 
 
 class Places(NamedTuple):
-    """Half-open intervals in documents, which are numbered from 0. Empty intervals overlap nothing."""
+    """Half-open intervals in documents numbered from 0. Empty intervals overlap nothing."""
 
     document: Ints
     start: Ints

@@ -171,8 +171,8 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
     refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
     raise MetricError(
         f"{', '.join(refused)}: not defined for ground truth with sets of passages needed together "
-        '({"all": [...]}), because a set takes up several ranks, and ideal rankings and counts of relevant '
-        f"documents do not support that. Use {_defined_with_sets()}"
+        '({"all": [...]}). A set takes up several ranks, which ideal rankings and counts of relevant documents '
+        f"do not support. Use {_defined_with_sets()}"
     )
 
 

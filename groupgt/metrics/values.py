@@ -53,7 +53,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     refused = [text for text, metric in reading_ids.items() if metric.convention != "autorag"]
     if refused:
         what = "duplicates=keep reproduces AutoRAG and requires the autorag convention"
-        raise ConfigError(f"{what}, not {', '.join(refused)}; choose duplicates=penalize")
+        raise ConfigError(f"{', '.join(refused)}: {what}; choose duplicates=penalize")
 
 
 def check_harm(labeller: str, metrics: Mapping[str, Metric]) -> None:

@@ -27,20 +27,20 @@ class GroundTruth(Written):
     """Grouped ground truth for a set of queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
     The data are stored as columns: `ids`, `grade` and `group_of` for each alternative; `group_query`, `group_weight`
-    and `group_name` for each group, sorted by query. `forms` marks alternatives that are not ids as a `Span` or a text,
-    and `ids` contains their names. `texts` contains the query texts, and `columns` contains the other query columns,
-    for slicing with `by`. `repeated_ids` counts duplicate ids in groups, `dropped` names the query of each empty group,
-    and `blank` the query of each other group with a blank id. `keys` lists the JSON Lines keys in file order.
-    `importance` contains the group importance levels, if any are set. `policy` decides which grades are relevant and
-    which groups count. `shape` describes the input: single documents (`flat`, one per group), documents for
-    `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's results, if any, and `harmful`
-    the ids that must not be among them, which are judged non-relevant. If some alternatives are needed together as a
-    set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each alternative, or −1 for alternatives in no
-    set; otherwise, it is None. `comments` counts lines of the file that begin with `#` and are not rows. If the policy
-    selects groups by importance, `judged` marks the queries that have alternatives in any group. `highest` is the
-    highest grade of the ground truth that these queries were selected from, `has_rejected` is True if that judged any
-    document non-relevant, and `selected_from` has the ids of all its queries. `unsplit` has any text that was read as
-    one id where a list of ids belongs, with its place.
+    and `group_name` for each group, sorted by query. For an alternative that is not an id, `forms` contains its `Span`
+    or marks it as text, and `ids` contains its name. `texts` contains the query texts, and `columns` contains the other
+    query columns, for slicing with `by`. `repeated_ids` counts duplicate ids in groups, `dropped` lists the query of
+    each empty group, and `blank` the query of each remaining group with a blank id. `keys` lists the JSON Lines keys in
+    file order. `importance` contains the group importance levels, if any are set. `policy` decides which grades are
+    relevant and which groups count. `shape` describes the input: single documents (`flat`, one per group), documents
+    for `subtopics`, or `groups`. `excluded` contains the ids to exclude from each query's results, if any. `harmful`
+    contains the ids that must not be among a query's results; these ids are judged non-relevant. If some alternatives
+    are needed together as a set (`{"all": ["a1", "a2"]}`), `set_of` contains the set number of each alternative, or −1
+    for alternatives in no set; otherwise, it is None. `comments` counts lines of the file that begin with `#` and are
+    not rows. If the policy selects groups by importance, `judged` marks the queries that have alternatives in any
+    group. If these queries were selected from other ground truth, `highest` is its highest grade, `has_rejected` is
+    True if it judges any document non-relevant, and `selected_from` contains all its query ids. `unsplit` contains
+    texts that were read as one id although a list of ids was expected, with their locations.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -200,7 +200,7 @@ class GroundTruth(Written):
 
     @cached_property
     def left_out(self) -> frozenset[str]:
-        """The ids of the queries that were not selected. Results for them are not extra."""
+        """The ids of the queries that were not selected, and whose results do not count as extra."""
         return frozenset(self.selected_from or ()).difference(self.qids)
 
     def select(self, keep: Iterable[int]) -> GroundTruth:

@@ -89,7 +89,7 @@ def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> Read:
 
 
 def _read_compiled(qids: Sequence[Any], rows: Sequence[Any], *, graded: bool) -> Read | None:
-    """Read lists of lists of ids (if `graded`, `{id: grade}`) with the compiled module. Return None for other input."""
+    """Read lists of lists of ids (or `{id: grade}` if `graded`) with the compiled module. Return None otherwise."""
     read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
     if read is None or (read[3] is not None) != graded:
         return None
@@ -197,7 +197,7 @@ def read_named(
 
 
 class Elements(list[Any]):
-    """Ids at a path that names each element, such as `evidence[]`. Unless the policy differs, all are required."""
+    """Ids at a path that names each element, such as `evidence[]`. By default, all of these ids are required."""
 
 
 class _GroupError(Exception):
@@ -245,8 +245,8 @@ class _Reader:
         groups = [group for _, group in self.groups]
         if self.pairs == len(groups) > 0:
             what = f"every group consists of two integers, the second at most {HIGHEST_USUAL_GRADE}"
-            way = 'if they are an id and its grade, write {"id": …, "grade": …}, or a query as {id: grade}'
-            warn(f"{what}, and groupgt reads both as ids; {way}")
+            way = 'if they are an id and its grade, write {"id": …, "grade": …}, or write the query as {id: grade}'
+            warn(f"{what}, and groupgt reads both integers as ids; {way}")
         rows = [alternative for group in groups for alternative in group.alternatives]
         sizes = [len(group.alternatives) for group in groups]
         return {
@@ -417,7 +417,7 @@ class _Reader:
 
 
 def _record_in(cells: Sequence[Any]) -> str | None:
-    """Explain what a group seems to be if it contains more than ids, such as an id and its grade, or return None."""
+    """Explain how to write a group that seems to contain more than ids, such as grades. Otherwise, return None."""
     kinds = {"text" if isinstance(cell, str) else "number" for cell in cells if not isinstance(cell, Mapping)}
     inner = next((cell for cell in cells if isinstance(plain(cell), (list, tuple)) and not isinstance(cell, str)), None)
     numbers = [cell for cell in cells if finite_number(cell) is not None]
@@ -463,7 +463,7 @@ def _of_id(cell: Any, grade: float, original: Any) -> _Alternative:
 
 
 def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[Any]], relevant: Ints) -> Bools:
-    """Return a mask of queries declared to have no answer. Raise `DataError` if one of them is in `relevant`."""
+    """Return a mask of queries declared to have no answer. Raise `DataError` if such a query is in `relevant`."""
     declared = np.zeros(len(qids), dtype=np.bool_)
     if ANSWERABLE not in columns:
         return declared
@@ -481,5 +481,5 @@ def declared_unanswerable(qids: Sequence[str], columns: Mapping[str, Sequence[An
 
 
 def stated_answerable(cell: Any) -> bool | None:
-    """Parse true and false as written in files and frames. Return None for a missing value, or raise `KeyError`."""
+    """Parse true and false as written in files and frames. Return None if missing, or raise `KeyError` if invalid."""
     return STATED[str(cell).strip().lower()]

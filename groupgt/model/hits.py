@@ -85,7 +85,7 @@ class Judgments(_Remembering):
 
     @cached_property
     def defined(self) -> Bools:
-        """Mask of the queries that count because they have a group, or score 0 without one, shape (Q,)."""
+        """Mask of the queries that count because they have a group or are scored 0, shape (Q,)."""
         return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
 
     @cached_property

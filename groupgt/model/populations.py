@@ -22,7 +22,7 @@ Queries = Literal["answerable", "unanswerable", "harmful"]
 
 @record
 class Populations:
-    """Masks of the queries by population, shape (Q,). `present` marks queries with results (all without a run)."""
+    """Masks of the queries by population, shape (Q,). `present` marks queries with results (None: all queries)."""
 
     judgments: Judgments
     present: Bools | None = None
@@ -40,7 +40,7 @@ class Populations:
 
     @property
     def defined(self) -> Bools:
-        """Queries with relevant alternatives, and queries without any that the policy scores 0 (`undefined=zero`)."""
+        """Queries with relevant alternatives and, with `undefined=zero`, undefined queries, which then score 0."""
         return self.judgments.defined
 
     @cached_property

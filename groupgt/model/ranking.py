@@ -1,7 +1,7 @@
 """Orders a query's results and handles repeats, in lists and in polars columns. The compiled module has its own loops.
 
-A higher score ranks first. Equal scores are in descending byte order of their ids (`ties=id`) or in input order
-(`ties=input`). A repeat is an id that also ranks higher in the same query.
+A higher score ranks first. Results with equal scores are in descending byte order of their ids (`ties=id`), or in input
+order (`ties=input`). A repeat is an id that also ranks higher in the same query.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def repeat_fault(name: str) -> str:
 
 
 def by_rank(ranking: Any) -> Any:
-    """Sort a list of objects that have ranks and no scores by these ranks. Return any other ranking unchanged."""
+    """Sort a list of objects by rank if all have ranks and no scores. Return any other ranking unchanged."""
     if not isinstance(ranking, list) or not all(
         isinstance(each, dict) and each.get("score") is None and finite_number(each.get("rank")) is not None
         for each in ranking
@@ -42,7 +42,7 @@ def by_rank(ranking: Any) -> Any:
 
 
 def rank_keys(ids: Sequence[str], scores: Sequence[float], ties: str = "id") -> Sequence[Any]:
-    """Return a key for each result. The greatest key ranks first. Strings compare in the order of their UTF-8 bytes."""
+    """Return a sort key for each result. The greatest key ranks first. Strings sort by their UTF-8 bytes."""
     columns = {"score": scores, "tie": ids}
     chosen = [columns[name] for name in deciding(ties)]
     return list(zip(*chosen)) if len(chosen) > 1 else scores

@@ -71,8 +71,8 @@ class Block(NamedTuple):
 class Lines:
     """Results as lines of a TREC file, for the compiled module. `part` returns the bytes between two offsets.
 
-    `read` converts these bytes to columns, and `recheck` reads the lines with the slow reader, which is all that a
-    small file needs. The module fills in `blocks` by query, in file order, unless lines of a query are scattered.
+    `read` converts these bytes to columns; `recheck` uses the slow reader, the only reader for small files. The
+    module fills in `blocks` by query, in file order, unless lines of a query are scattered.
     """
 
     part: Callable[[int, int], bytes | memoryview]
@@ -128,10 +128,10 @@ class Remote:
 class Traces:
     """The traces that a run was read from, with `texts` of traces without an id, search times (`ms`), and `searches`.
 
-    The `origins` of a query are the ids of its trace, of the first span in it, and of the last model response, or None.
+    For each query, `origins` contains the ids of its trace, the first span and the last model response (or None).
     `left_out` counts traces without a search. Once traces are matched with ground truth, `count` counts the traces
-    without a match, and `by_id` and `by_text` count the traces that match a query. In `reranked` traces, the results
-    are those of a reranker.
+    without a match, and `by_id` and `by_text` count the traces that match a query. `reranked` counts the traces whose
+    results come from a reranker.
     """
 
     texts: Mapping[str, Sequence[str]]
@@ -157,12 +157,12 @@ class Run:
 
     `groupgt.engines.carriers.carrier_of` returns the operations for each kind. If a labeller renamed the results, the
     run keeps the `original`; `excluded` counts the results that the ground truth excludes, and `comments` the lines of
-    the file that begin with `#` and are not results. `texts` holds the text of each query, if the results came with it.
+    the file that begin with `#` and are not results. `texts` contains the query texts that came with the results.
     Results without ids (`has_ids` is False) can only be matched by their texts. If the scores are `ascending`
-    (distances), the contents hold their negation, so that the best result still has the highest number. If the system
-    was queried several times, `trials` has a run for each time, and the contents are those of the first run. A run
-    `is_build` if the system was rebuilt for it. `costs` holds the cost of each query that has one, in any unit, and
-    `unsplit` any text that was read as one id where a list of ids belongs, with its place.
+    (distances), the contents store negated scores, so that the best result still has the highest one. If the system was
+    queried several times, `trials` contains a run for each trial, and the contents are those of the first run.
+    `is_build` is True if the system was rebuilt for this run. `costs` contains the known costs of queries, in any unit.
+    `unsplit` contains texts that were read as one id although a list of ids was expected, with their locations.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -185,7 +185,7 @@ class Run:
 
     @classmethod
     def of_trials(cls, runs: Sequence[Run]) -> Run:
-        """Combine several trials of one system into a run. A single run has no trials."""
+        """Combine several trials of one system into a run. A single run is returned unchanged."""
         if any(run.trials for run in runs):
             raise DataError(f"{runs[0].title}: expected one run for each trial, found a run with trials of its own")
         return replace(runs[0], trials=tuple(runs)) if len(runs) > 1 else runs[0]
@@ -278,7 +278,7 @@ class Run:
 
     @property
     def sign(self) -> int:
-        """The sign of the scores in the contents relative to the original scores (−1 if these are ascending)."""
+        """The sign of stored scores relative to the original scores (−1 if the original scores are ascending)."""
         return -1 if self.ascending else 1
 
     @property

@@ -12,7 +12,7 @@ SAMPLE = "sample"
 
 
 def sample_of(qids: Sequence[str], size: int, seed: int) -> dict[str, Any]:
-    """Draw a random sample: its seed, population size (`of`), size (`drawn`) and `order`, whatever the input order."""
+    """Draw a random sample, and return its seed, population size (`of`), size (`drawn`) and `order` of queries."""
     if size > len(qids):
         most = f"expected at most {len(qids):,} queries in the sample, because there are no more"
         raise ConfigError(f"{most}, found {size:,}")

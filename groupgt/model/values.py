@@ -99,7 +99,7 @@ def normal_text(text: str) -> str:
 
 
 def unnamed(size: int) -> list[str]:
-    """Name results without ids in a form that no id has. Only the text labeller can match results without ids."""
+    """Give results without ids names that are never ids. Only the text labeller can match results without ids."""
     return [f"(result {rank})" for rank in range(1, size + 1)]
 
 
@@ -167,7 +167,7 @@ class Chunks:
             what = f"expected doc, start and end, found {display(place)}"
             span = span_of(cell) if isinstance(cell, Mapping) else what
             if name is None or name in spans:
-                faults.add(f"chunk {key!r}", "expected an id (a string or integer) that no other chunk has")
+                faults.add(f"chunk {key!r}", "expected a unique id (a string or integer)")
             elif isinstance(span, str):
                 faults.add(f"chunk {key!r}", span)
             else:
@@ -241,7 +241,7 @@ class Lengths:
             for name, length in table.items():
                 if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 0 <= length <= LONGEST:
                     where = f"lengths: {unit} of {display(name)}"
-                    faults.add(where, f"expected a whole number from 0, found {display(length)}")
+                    faults.add(where, f"expected a whole number of at least 0, found {display(length)}")
         for name, text in self.texts.items():
             if not isinstance(text, str):
                 faults.add(f"lengths: text of {display(name)}", f"expected text, found {display(text)}")

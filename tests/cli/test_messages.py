@@ -189,7 +189,7 @@ def test_results_as_mappings_with_other_keys(folder: Path) -> None:
 
 def test_runs_without_names() -> None:
     run = {"q": ["a"]}
-    with pytest.raises(groupgt.ConfigError, match=r"2 of 2 have no name; pass \{name: run\}"):
+    with pytest.raises(groupgt.ConfigError, match=r"2 of 2 runs have no name; pass \{name: run\}"):
         groupgt.compare({"q": [["a"]]}, [run, run], ["recall"])
 
 

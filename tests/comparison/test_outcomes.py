@@ -216,7 +216,7 @@ def test_queries_without_a_complete_ranking_to_speak_of() -> None:
 
 def test_nothing_to_set_beside() -> None:
     truth, run, _ = data((5, 5, 5, 5))
-    with pytest.raises(DataError, match="expected queries of the ground truth, such as 'q0', found 'zz'"):
+    with pytest.raises(DataError, match="expected queries from the ground truth, such as 'q0', found 'zz'"):
         groupgt.outcomes(truth, run, {"zz": 1})
     with pytest.raises(DataError, match="expected answers to queries with ground truth and results, found none"):
         groupgt.outcomes(truth | {"u": []}, run, {"u": 1})
@@ -480,6 +480,6 @@ def test_an_answer_goes_with_the_retrieval_of_its_trial() -> None:
     found = groupgt.outcomes(truth, trials, pl.DataFrame([{"qid": "q0", "trial": 2, "correct": 1}]), k=1)
     assert (found.complete, found.incomplete.part, found.incomplete.whole) == (None, 1, 1)
     with pytest.raises(
-        DataError, match="expected the 2 trials of the run, found the trials 3; number them from 1 to 2"
+        DataError, match="expected the 2 trials of the run, found the trials 3; number the trials from 1 to 2"
     ):
         groupgt.outcomes(truth, trials, pl.DataFrame([{"qid": "q0", "trial": 3, "correct": 1}]), k=1)

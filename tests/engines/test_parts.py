@@ -414,7 +414,7 @@ def test_objects_of_a_store(tmp_path: Path, expected: Any, bucket: Any, cli: Any
 def test_what_a_store_has_not_is_told(bucket: Any, cli: Any) -> None:
     with pytest.raises(groupgt.DataError, match=r"s3://bucket/none\.parquet: cannot be read"):
         groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none.parquet", ["mrr"])
-    with pytest.raises(groupgt.ConfigError, match="name the format"):
+    with pytest.raises(groupgt.ConfigError, match="specify the format"):
         groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none", ["mrr"])
     url = bucket("bad.trec", b"q Q0 a 1 2 t\nq Q0 b 1 two t\n")
     with pytest.raises(groupgt.DataError, match=r"bad\.trec:2: query 'q': expected a finite number"):

@@ -202,7 +202,7 @@ def test_beir_folders(tmp_path: Path) -> None:
         assert truth.texts == ["who?"]
     assert read_corpus(tmp_path) == {"d1": "T\nbody"}
     (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\n1\td3\t1\n")
-    with pytest.raises(groupgt.DataError, match="name one split's file"):
+    with pytest.raises(groupgt.DataError, match="pass one split's file"):
         groupgt.read_ground_truth(tmp_path)
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\td4\t1\n")
     assert groupgt.read_ground_truth(tmp_path)["1"] == [["d4"]]

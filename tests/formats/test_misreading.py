@@ -450,7 +450,7 @@ def test_ranks_order_results_by_query(tmp_path: Path) -> None:
     ("result", "parts"),
     [
         ({"id": "b", "distance": 0.9}, ("found distances", "rename distance to score", "--scores ascending")),
-        ({"chunk": "b", "sim": 0.9}, ("the keys chunk, sim (at rank 1)", "rename the key of the ids to id")),
+        ({"chunk": "b", "sim": 0.9}, ("the keys chunk, sim (at rank 1)", "rename the key that contains the ids to id")),
     ],
 )
 def test_keys_of_results_by_query_are_asked_about(tmp_path: Path, result: dict[str, Any], parts: tuple[str]) -> None:

@@ -115,7 +115,7 @@ def test_a_damaged_run_in_a_folder_is_not_passed_over(name: str, tmp_path: Path)
 
 def test_a_folder_without_runs(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
-    with pytest.raises(groupgt.DataError, match=r"expected runs, found none: notes\.md"):
+    with pytest.raises(groupgt.DataError, match=r"expected runs, found only notes\.md"):
         run_paths(tmp_path)
 
 

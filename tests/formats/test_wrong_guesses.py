@@ -208,7 +208,7 @@ def test_a_folder_of_documents_is_no_corpus(cli: Cli, tmp_path: Path) -> None:
     put(tmp_path / "kb" / "a.md", "A")
     fails(
         cli("check", truth, "--corpus", tmp_path / "kb"),
-        "found a folder without corpus.jsonl; write its passages to one file",
+        "found a folder without corpus.jsonl; save the passages in one file",
     )
 
 

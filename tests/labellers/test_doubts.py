@@ -50,7 +50,7 @@ def test_results_that_a_table_does_not_have() -> None:
 
 def test_documents_that_never_meet() -> None:
     other = {"q": [[{"doc": "docs/d", "start": 0, "end": 10}]]}
-    absent = r"no document of the ground truth \('docs/d'\) is in the chunk table, which contains 'd'"
+    absent = r"no ground truth document \('docs/d'\) is in the chunk table, which contains documents such as 'd'"
     with pytest.raises(groupgt.DataError, match=absent):
         labelled(other, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     both = {**SPANS, "p": other["q"]}
@@ -109,7 +109,9 @@ def test_results_without_a_text() -> None:
 
 
 def test_what_is_carried_is_told_where_it_is_not() -> None:
-    with pytest.raises(groupgt.DataError, match=r"expected results with a parent, found 'c1'; options of the"):
+    with pytest.raises(
+        groupgt.DataError, match=r"expected a parent for every result, found none for 'c1'; options of the"
+    ):
         labelled({"q": [["d"]]}, {"q": ["c1"]}, "parents")
     with pytest.raises(
         groupgt.DataError, match=r"doc, start and end, or a chunk table .*found 'c1', and 1 more like it"

@@ -139,7 +139,7 @@ def test_all_other_metrics_refuse_and_say_why() -> None:
     assert taken == set(METRICS)
     for metric in asked:
         if str(metric) not in taken:
-            with pytest.raises(groupgt.MetricError, match="a set takes up several ranks"):
+            with pytest.raises(groupgt.MetricError, match="A set takes up several ranks"):
                 groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, [metric])
     with pytest.raises(groupgt.MetricError, match=r"ndcg.trec, map.autorag: not defined"):
         groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, ["ndcg.trec", "recall", "map"])

@@ -165,7 +165,7 @@ BAD_NPY: list[tuple[Any, str]] = [
     (np.zeros(3), r"expected an array of shape \(rows, dimensions\), found shape \(3,\)"),
     (np.zeros((3, 2, 1)), r"found shape \(3, 2, 1\)"),
     (np.zeros((3, 0)), r"found shape \(3, 0\)"),
-    (np.zeros((2, 2)), "expected 3 rows, one for each of the documents of the corpus, found 2"),
+    (np.zeros((2, 2)), "expected 3 rows, one for each document in the corpus, found 2"),
     (np.zeros((3, 5)), r"q.npy: expected 5 dimensions, as in the documents, found 2"),
     (np.array([[1, 2], [np.nan, 1], [np.inf, 1]]), r"row 2 \('d1'\): expected finite numbers, found NaN or infinity"),
     (np.array([["a", "b"]] * 3), "expected an array of numbers, found <U1"),
@@ -217,13 +217,13 @@ def test_an_archive_is_no_array(tmp_path: Path) -> None:
 
 def test_rows_of_questions_are_those_of_the_whole_ground_truth(tmp_path: Path) -> None:
     files = stored(tmp_path, np.eye(2), np.eye(2))
-    with pytest.raises(groupgt.DataError, match="expected 3 rows, one for each of the queries of the ground truth"):
+    with pytest.raises(groupgt.DataError, match="expected 3 rows, one for each query in the ground truth"):
         vectors.Dense(setting(2, 3), vectors.Options(**files))
 
 
 BAD_PARQUET: list[tuple[str, list[Any], Any, str, Any, str]] = [
-    ("doc_id", ["d0", "x"], [[1.0], [2.0]], "vector", None, "1 ids have no vector: d1"),
-    ("doc_id", ["d0", "d1", "d0"], [[1.0], [2.0], [3.0]], "vector", None, "1 ids have several vectors: d0"),
+    ("doc_id", ["d0", "x"], [[1.0], [2.0]], "vector", None, "no vectors for d1"),
+    ("doc_id", ["d0", "d1", "d0"], [[1.0], [2.0], [3.0]], "vector", None, "several vectors for d0"),
     ("doc_id", ["d0", "d1"], [[1.0], [2.0, 3.0]], "vector", None, "vectors of the same length in the vector column"),
     ("doc_id", ["d0", "d1"], [[1.0], None], "vector", None, "vectors of the same length"),
     ("doc_id", ["d0", "d1"], [[1.0], [None]], "vector", None, r"row 2 \('d1'\): expected finite numbers"),
