@@ -223,9 +223,7 @@ def _names_carried(
         if labeller.column == "span" or not ids:
             return ids
         way = (
-            f"; options of the {labeller.name} labeller can derive parents from ids"
-            if labeller.column == "parent"
-            else ""
+            f"; options of the {labeller.name} labeller can get parents from ids" if labeller.column == "parent" else ""
         )
         faults.add(where, f"expected a {labeller.column} for every result, found none for {shown(ids[0])}{way}")
         return ids
