@@ -222,9 +222,7 @@ def _names_carried(
     if cells is None:
         if labeller.column == "span" or not ids:
             return ids
-        way = (
-            f"; options of the {labeller.name} labeller can get parents from ids" if labeller.column == "parent" else ""
-        )
+        way = f"; options of the {labeller.name} labeller can derive it from ids" if labeller.column == "parent" else ""
         faults.add(where, f"expected a {labeller.column} for every result, found none for {shown(ids[0])}{way}")
         return ids
     names: list[str] = []
