@@ -40,7 +40,7 @@ BAD_ROWS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("nested: long id", {"qid": ["q0", "q1"], "retrieved_ids": [["a"], [LONG.decode()]]}, ("query 'q1'", "65,536")),
     ("nested: no list", {"qid": ["q2", "q1"], "retrieved_ids": [1, 2]}, ("query 'q2'", "list", "1")),
     ("nested: blank id, no truth", {"qid": ["q1", "q9"], "retrieved_ids": [["a"], [" "]]}, ("query 'q9'",)),
-    ("nested: query twice", {"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, ("query 'q1'", "two rows")),
+    ("nested: query twice", {"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, ("query 'q1'", "several rows")),
     ("nested: blank query", {"qid": ["q0", " "], "retrieved_ids": [["a"], ["b"]]}, ("blank",)),
     (
         "nested: NaN score",
