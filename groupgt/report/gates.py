@@ -246,12 +246,23 @@ def failed(outcome: Outcome, dataset: str) -> Iterator[Folded]:
 
 
 def _failing(outcome: Outcome, gate: GateResult, *, with_texts: bool = False) -> Iterator[str]:
-    """Yield queries that violate a gate's bound or got worse than the baseline, worst first."""
-    if gate.passed or gate.timed or gate.problem is not None:
-        return
+    """Yield the first queries that fail a gate that did not pass, and the number of others."""
+    worst = [] if gate.passed else _worst(outcome, gate)
+    for place in worst[:FAILING]:
+        truth = outcome.evaluations[gate.dataset][gate.system].truth
+        text = truth.texts[place] if with_texts and truth.texts else None
+        yield f"{truth.qids[place]}: {snippet(text, CHARS)}" if text else truth.qids[place]
+    if len(worst) > FAILING:
+        yield f"and {len(worst) - FAILING:,} more"
+
+
+def _worst(outcome: Outcome, gate: GateResult) -> list[int]:
+    """Return the places of queries beyond a gate's bound, or worse than what it compares with, worst first."""
+    if gate.timed or gate.problem is not None:
+        return []
     evaluation = outcome.evaluations[gate.dataset][gate.system]
-    truth, metric = evaluation.truth, evaluation.text_of(gate.metric)
-    values = np.where(members(gate.asks, truth), evaluation.values[metric], np.nan)
+    metric = evaluation.text_of(gate.metric)
+    values = np.where(members(gate.asks, evaluation.truth), evaluation.values[metric], np.nan)
     bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
     sign = 1 if gate.asks.min is not None else -1
     if gate.drop is not None:
@@ -261,12 +272,7 @@ def _failing(outcome: Outcome, gate: GateResult, *, with_texts: bool = False) ->
         sign = 1 if evaluation.metrics[metric].higher_is_better else -1
     below = sign * (bound - values)
     failing = np.flatnonzero(below > SLACK)
-    worst = failing[np.argsort(-below[failing], kind="stable")]
-    for place in worst[:FAILING].tolist():
-        text = truth.texts[place] if with_texts and truth.texts else None
-        yield f"{truth.qids[place]}: {snippet(text, CHARS)}" if text else truth.qids[place]
-    if len(worst) > FAILING:
-        yield f"and {len(worst) - FAILING:,} more"
+    return list(failing[np.argsort(-below[failing], kind="stable")].tolist())
 
 
 def kind(result: GateResult) -> str:
@@ -372,23 +378,22 @@ def page_rows(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Gate]
     baseline = outcome.experiment.config.baseline
     subject = focus_of(outcome.gates, baseline)
     own = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
-    return [_page_row(gate, rest(gate, subject, baseline), _shown(outcome, gate)) for gate in own]
+    return [_page_row(gate, rest(gate, subject, baseline), *_shown(outcome, gate)) for gate in own]
 
 
-def _shown(outcome: Outcome, gate: GateResult) -> dict[str, str] | None:
-    """Return the URL parameters for which the page lists a gate's queries, worst first, or None if it cannot."""
-    evaluation = outcome.evaluations.get(gate.dataset, {}).get(gate.system)
-    if evaluation is None or gate.value is None or gate.timed or not set(gate.asks.slice) <= set(evaluation.slicer.by):
-        return None
-    text = evaluation.text_of(gate.metric)
-    shown = {"m": text, **{f"by:{column}": str(value) for column, value in gate.asks.slice.items()}}
-    if gate.drop is None:
-        return {**shown, "a": gate.system, "sort": "a:up" if gate.asks.min is not None else "a:down"}
-    baseline = gate.drop.baseline
-    return None if baseline is None else {**shown, "show": "worse", "a": gate.system, "b": baseline}
+def _shown(outcome: Outcome, gate: GateResult) -> tuple[dict[str, str] | None, list[str]]:
+    """Return the URL parameters that list the queries that fail a gate, or None without any, and their ids."""
+    worst = _worst(outcome, gate)
+    if not worst:
+        return None, []
+    evaluation = outcome.evaluations[gate.dataset][gate.system]
+    shown = {"m": evaluation.text_of(gate.metric), "show": f"gate:{gate.gate}", "a": gate.system}
+    if gate.drop is not None and gate.drop.baseline is not None:
+        shown["b"] = gate.drop.baseline
+    return shown, [evaluation.truth.qids[place] for place in worst]
 
 
-def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None) -> data.Gate:
+def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None, queries: list[str]) -> data.Gate:
     parts, told = shares(gate), kind(gate).capitalize()
     if gate.problem is not None:
         told = "Not checked" if gate.problem == "left out" else "Nothing to compare" if gate.skipped else "No value"
@@ -406,6 +411,7 @@ def _page_row(gate: GateResult, words: str, shown: dict[str, str] | None) -> dat
         "value": _found(gate),
         "shares": None if parts is None else [round(100 * min(part, 1.0), 2) for part in parts],
         "shown": shown,
+        "queries": queries,
         "over": kind(gate) in ("failed", "allowed") and {gate.asks.max, gate.asks.max_drop} != {None},
     }
 

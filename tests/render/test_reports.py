@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -19,7 +19,7 @@ from groupgt.render.page.page import SCRIPTS, page_bytes
 from groupgt.render.tables import minus
 from groupgt.report.decision import decisions
 from groupgt.report.experiment import items, page_of
-from groupgt.report.gates import kind, page_rows
+from groupgt.report.gates import kind
 from tests.render.test_page import Reader, read, value
 
 pytestmark = pytest.mark.slow
@@ -238,19 +238,26 @@ def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
     assert "results without a hit" in value(page_at(page), "page")["left_out"][0]
 
 
-def test_a_gate_leads_to_its_queries_where_the_page_can_show_them(handbook: Outcome) -> None:
+def test_a_gate_leads_to_the_queries_that_fail_it(handbook: Outcome) -> None:
     assert handbook.folder is not None
     (shown,) = value(page_at(handbook.folder / "report.html"), "page")["datasets"]
-    links = {gate["measure"]: gate["shown"] for gate in shown["gates"]}
-    of_drop = {"m": "ndcg.coverage@10", "show": "worse", "a": "candidate", "b": "released"}
-    assert links["ndcg@10"] == of_drop
-    of_slice = {"m": "complete.coverage@10", "by:type": "multi", "a": "candidate", "sort": "a:up"}
-    assert links["complete@10 on type multi"] == of_slice
-    # A page without the column of the slice cannot show its queries.
-    every = next(iter(handbook.evaluations.values()))
-    bare = {name: replace(each, by=()) for name, each in every.items()}
-    rows = page_rows(replace(handbook, evaluations={"handbook": bare}), "handbook", timed=False)
-    assert {gate["measure"]: gate["shown"] for gate in rows} == {**links, "complete@10 on type multi": None}
+    gates = {gate["measure"]: gate for gate in shown["gates"]}
+    drop, floor = gates["ndcg@10"], gates["complete@10 on type multi"]
+    assert drop["shown"] == {
+        "m": "ndcg.coverage@10",
+        "show": f"gate:{drop['number']}",
+        "a": "candidate",
+        "b": "released",
+    }
+    assert floor["shown"] == {"m": "complete.coverage@10", "show": f"gate:{floor['number']}", "a": "candidate"}
+    own = handbook.evaluations["handbook"]
+    values = {name: dict(zip(each.truth.qids, each.values["ndcg.coverage@10"])) for name, each in own.items()}
+    falls = {qid: value - values["candidate"][qid] for qid, value in values["released"].items()}
+    assert set(drop["queries"]) == {qid for qid, fall in falls.items() if fall > 1e-9}
+    assert falls[drop["queries"][0]] == max(falls.values())
+    truth, complete = own["candidate"].truth, own["candidate"].values["complete.coverage@10"]
+    is_multi = np.array(truth.metadata["type"]) == "multi"
+    assert floor["queries"] == [truth.qids[at] for at in np.flatnonzero(is_multi & (complete == 0))]
 
 
 def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:

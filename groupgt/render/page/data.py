@@ -137,8 +137,8 @@ class Gate(TypedDict):
     """A gate with its result (passed, FAILED or skipped), the reason, and its row in the list of gates.
 
     `order` sorts the list by `kind`, failures first. `shares` are the percentages of a bar that the value and the limit
-    take. If `over`, the part beyond the limit is drawn separately. `shown` contains URL parameters that list the gate's
-    queries, worst first.
+    take. If `over`, the part beyond the limit is drawn separately. `shown` contains the URL parameters that list
+    the `queries` that fail the gate, worst first.
     """
 
     number: int
@@ -154,6 +154,7 @@ class Gate(TypedDict):
     value: str
     shares: list[float] | None
     shown: dict[str, str] | None
+    queries: list[str]
     over: bool
 
 

@@ -98,14 +98,14 @@ const gatesOn = (set) => [...set.gates, ...(times.gates[set.name] || [])].sort((
 /** What became of a gate, with a sign. @param {Gate} gate */
 const statusOf = (gate) => h("span", { class: "status" }, icon({ failed: "Blocked", allowed: "allowed", passed: "Passed" }[gate.kind] || "allowed"), gate.status);
 
-/** A link to the queries of a gate, worst first. @param {DatasetOnPage} set @param {Gate} gate @param {...Child} children */
+/** A link to the queries that fail a gate. @param {DatasetOnPage} set @param {Gate} gate @param {...Child} children */
 const toQueries = (set, gate, ...children) =>
-  gate.shown && set.metrics.some((/** @type {Plain} */ each) => each.name === gate.shown?.m) ? h("a", { href: link("questions", { d: set.name, ...gate.shown }), title: "Show its queries, worst first" }, ...children) : h("span", null, ...children);
+  gate.shown && set.metrics.some((/** @type {Plain} */ each) => each.name === gate.shown?.m) ? h("a", { href: link("questions", { d: set.name, ...gate.shown }), title: "Show the queries that count against it, worst first" }, ...children) : h("span", null, ...children);
 
 /** What a gate asks for. @param {Gate} gate @returns {Child[]} */
 const asking = (gate) => [h("b", null, visible(gate.measure)), visible(gate.rest)];
 
-/** Gates in rows, data sets in columns, failures first; what passed on all of them is folded. */
+/** Gates in rows, data sets in columns, failures first; gates that passed on all data sets are folded unless all did. */
 function gateTable() {
   const sets = page.datasets;
   /** @type {Map<string, (Gate | null)[]>} */
@@ -122,9 +122,8 @@ function gateTable() {
   const of = (/** @type {(Gate | null)[]} */ row) => row.flatMap((gate) => gate || []);
   const least = (/** @type {(Gate | null)[]} */ row) => Math.min(...of(row).map((gate) => gate.order));
   const ordered = [...rows.values()].sort((one, other) => least(one) - least(other) || of(one)[0].number - of(other)[0].number);
-  // What passed on other systems than those with a gate that failed is folded.
-  const about = ordered.flatMap(of).filter((gate) => gate.kind === "failed").map((gate) => gate.system);
-  const passed = about.length ? ordered.filter((row) => of(row).every((gate) => gate.kind === "passed" && !about.includes(gate.system))) : [];
+  const every = ordered.filter((row) => of(row).every((gate) => gate.kind === "passed"));
+  const passed = every.length < ordered.length ? every : [];
   const cell = (/** @type {Gate | null} */ gate, /** @type {number} */ place) =>
     h("td", { class: gate ? gate.kind : "" }, gate ? [h("span", { class: "set" }, named(sets[place].name)), toQueries(sets[place], gate, statusOf(gate), " ", h("span", { class: "value" }, gate.value)), gate.note ? h("small", null, ` ${visible(gate.note)}`) : null] : "–");
   const drawn = (/** @type {(Gate | null)[][]} */ some) =>
@@ -134,7 +133,7 @@ function gateTable() {
     { class: "gates", "aria-label": "Gates" },
     h("h2", null, visible(page.gates_title)),
     drawn(ordered.filter((row) => !passed.includes(row))),
-    passed.length ? h("details", null, h("summary", null, icon("Passed"), `${onOthers(passed.length)} on every data set`), drawn(passed)) : null
+    passed.length ? h("details", null, h("summary", null, icon("Passed"), `${counted(passed.length, "gate")} passed on every data set`), drawn(passed)) : null
   );
 }
 

@@ -23,11 +23,12 @@ const completeIn = (questions, at) => (questions.complete[at] || []).reduce((sum
 
 /** The questions asked for, in the order asked for. @param {DatasetOnPage} set @param {Queries} questions @param {Values} of the values of a metric @param {URLSearchParams} values */
 function chosen(set, questions, of, values) {
-  let [sorted, down] = sorting(values, "none");
+  const [sorted, down] = sorting(values, "none");
   const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const shown = values.get("show") || "all";
   const [a, b] = [systemAt(set, values.get("a"), set.subject ?? 0), systemAt(set, values.get("b"), set.baseline ?? 0)];
-  if (sorted === "a") sorted = `s${a}`;
+  const failing = gateOf(set, values);
+  const places = failing && new Map(failing.queries.map((qid, place) => [qid, place]));
   const wanted = Object.keys(questions.slices).map((by) => [by, values.get(`by:${by}`)]).filter(([, value]) => value !== null);
   const kept = [];
   for (let at = 0; at < questions.qids.length; at++) {
@@ -35,6 +36,7 @@ function chosen(set, questions, of, values) {
     const some = completedBy(questions, at).length;
     const isEvery = some === set.systems.length && questions.complete[at].every((share) => share === 1);
     const counts = !(at in questions.out);
+    if (places && !places.has(questions.qids[at])) continue;
     if (shown === "none" && (some || !counts)) continue;
     if (shown === "one" && some !== 1) continue;
     if (shown === "every" && !(isEvery && counts)) continue;
@@ -53,7 +55,7 @@ function chosen(set, questions, of, values) {
     kept.push(at);
   }
   /** @type {((at: number) => any) | null} */
-  let worth = null;
+  let worth = places ? (at) => -Number(places.get(questions.qids[at])) : null;
   if (sorted === "spread") worth = (at) => of.spreads[at];
   else if (sorted === "complete") worth = (at) => completeIn(questions, at);
   else if (sorted === "groups") worth = (at) => questions.groups[at];
@@ -64,8 +66,11 @@ function chosen(set, questions, of, values) {
     const keys = new Map(kept.map((at) => [at, /** @type {(at: number) => any} */ (worth)(at)]));
     kept.sort((x, y) => compared(keys.get(x), keys.get(y), down) || x - y);
   }
-  return { kept, sorted, down, shown, a, b };
+  return { kept, sorted, down, shown, a, b, failing };
 }
+
+/** The gate whose failing queries are asked for, if any. @param {DatasetOnPage} set @param {URLSearchParams} values @returns {Gate | undefined} */
+const gateOf = (set, values) => set.gates.find((/** @type {Gate} */ each) => values.get("show") === `gate:${each.number}` && each.system === values.get("a"));
 
 /** The values of a metric: those by the labels where means are corrected. @param {Queries} all @param {number} place @param {number} metric */
 const valuesOf = (all, place, metric) => block(`${all.by_labels ? "labels" : "values"}-${place}-${metric}`);
@@ -77,11 +82,11 @@ async function questions() {
   const { set, values, metric, place } = current();
   const all = await block(`questions-${place}`);
   const of = await valuesOf(all, place, metric);
-  const { kept, sorted, down, shown, a, b } = chosen(set, all, of, values);
+  const { kept, sorted, down, shown, a, b, failing } = chosen(set, all, of, values);
   const pages = Math.max(1, Math.ceil(kept.length / ROWS));
   const number = Math.min(pages, Math.max(1, Number(values.get("page")) || 1));
   const some = kept.slice((number - 1) * ROWS, number * ROWS);
-  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" ? [a, b] : values.has("a") && !values.has("col") ? [a] : []);
+  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" || values.has("b") ? [a, b] : values.has("a") && !values.has("col") ? [a] : []);
   const others = ["show", "q", "sort", "a", "b", ...Object.keys(all.slices).map((by) => `by:${by}`)];
   const carried = Object.fromEntries(others.map((key) => [key, values.get(key)]));
   const heads = [
@@ -109,7 +114,7 @@ async function questions() {
     h(
       "div",
       { class: "controls" },
-      showField(set, all, shown, a, b),
+      showField(set, all, shown, a, b, failing),
       ...Object.keys(all.slices).map((by, order) => {
         const found = [...new Set(all.slices[by])].sort();
         return found.length > 200 ? null : select(`by-${order}`, short(by, 40), [["", "any"], ...found.map((value) => /** @type {[string, string]} */ ([`=${value}`, String(value)]))], values.get(`by:${by}`) === null ? "" : `=${values.get(`by:${by}`)}`, (value) => change({ [`by:${by}`]: value ? value.slice(1) : null, page: null }));
@@ -117,7 +122,7 @@ async function questions() {
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
     ),
-    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.complete.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : "", ...countsOver([set])),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b, failing)}.`, set.cutoff && all.complete.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : "", ...countsOver([set])),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
     byLabels(all),
     table(heads, body, "Queries and their values", "questions"),
@@ -127,8 +132,8 @@ async function questions() {
   ];
 }
 
-/** @param {DatasetOnPage} set @param {Queries} all @param {string} shown @param {number} a @param {number} b */
-function showField(set, all, shown, a, b) {
+/** @param {DatasetOnPage} set @param {Queries} all @param {string} shown @param {number} a @param {number} b @param {Gate} [failing] */
+function showField(set, all, shown, a, b, failing) {
   /** @type {[string, string][]} */
   const options = [["all", "all queries"]];
   if (all.complete.length) {
@@ -141,11 +146,13 @@ function showField(set, all, shown, a, b) {
     const [x, y] = [short(set.systems[a].name, 30), short(set.systems[b].name, 30)];
     if (a !== b) options.push(["better", `${x} better than ${y}`], ["worse", `${x} worse than ${y}`]);
   }
+  if (failing) options.push([shown, `against the gate on ${failing.measure}`]);
   return select("show", "Show", options, shown, (value) => change({ show: value === "all" ? null : value, sort: value === "differ" ? "spread:down" : asked().values.get("sort"), page: null }));
 }
 
-/** @param {DatasetOnPage} set @param {string} shown @param {number} a @param {number} b */
-function shownText(set, shown, a, b) {
+/** @param {DatasetOnPage} set @param {string} shown @param {number} a @param {number} b @param {Gate} [failing] */
+function shownText(set, shown, a, b, failing) {
+  if (failing) return `, which count against the gate on ${failing.measure} of ${short(set.systems[a].name, 60)}`;
   if (shown !== "better" && shown !== "worse") return "";
   return `, on which ${short(set.systems[a].name, 60)} is ${shown} than ${short(set.systems[b].name, 60)}`;
 }
