@@ -47,7 +47,7 @@ NUMBERS = 500_000
 WITHIN = 1_500
 
 # Fields that change only the presentation.
-SHOWN = {"passages", "absent", "scores", "hide"}
+SHOWN = {"passages", "absent", "scores", "hide", "failed"}
 
 T = TypeVar("T")
 Basis = Literal["", "audit", "annotators"]
@@ -74,6 +74,7 @@ class Systems:
     by id) then describe the measurement, and `means_of_builds` names systems whose values are means over builds. For
     systems from result folders, `population` names the folders, and `warned` contains their warnings. `passages` maps
     ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes secrets from texts.
+    `failed` maps systems without results to the reason.
 
     Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and
@@ -98,6 +99,7 @@ class Systems:
     population: Sequence[str] = ()
     warned: Sequence[str] = ()
     means_of_builds: Sequence[str] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
     # Not carried over by `replace`, so results are always computed again.
     _computed: dict[str, Any] = field(init=False, default_factory=dict)
 

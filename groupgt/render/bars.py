@@ -76,7 +76,10 @@ class Axis:
 
 @record
 class BarTable:
-    """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers."""
+    """A table with a bar after its first `before` columns. The first column is a name, and all others are numbers.
+
+    Rows of `failed` consist of a name and a reason, and come last.
+    """
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -85,10 +88,12 @@ class BarTable:
     other: Table
     legend: Sequence[str] = ()
     has_zero: bool = True
+    failed: Sequence[tuple[str, str]] = ()
 
     def lines(self, screen: Screen) -> str:
         """Return the table for a terminal. If it is too wide, names are cut, then columns after the bars are hidden."""
-        headers, *rows = [[printable(cell) for cell in row] for row in (self.headers, *self.rows)]
+        every = (self.headers, *self.rows, *([name] + [""] * (len(self.headers) - 1) for name, _ in self.failed))
+        headers, *rows = [[printable(cell) for cell in row] for row in every]
         widths, room = self._fitted([headers, *rows], screen.width)
         if room < SHORTEST_BAR:
             headers, *rows = [row[: self.before] for row in (headers, *rows)]
@@ -100,6 +105,10 @@ class BarTable:
             line = self._line(row, widths, _drawn(bar, axis, room))
             is_marked = bar is not None and bar.sign in "▲▼"
             lines.append(painted(line, "bold") if screen.color and is_marked else line)
+        for row, (_, why) in zip(rows[len(self.rows) :], self.failed):
+            name, indent = middle_cut(row[0], widths[0]), widths[0] + len(GAP)
+            text = wrapped(" " * indent + printable(why), screen.width or WIDEST_LEGEND, "")
+            lines.append(name + " " * (indent - columns_of(name)) + text[indent:])
         if self.legend:
             lines.append(flowed(list(map(printable, self.legend)), min(screen.width or WIDEST_LEGEND, WIDEST_LEGEND)))
         text = "\n".join(lines)

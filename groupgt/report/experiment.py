@@ -326,7 +326,6 @@ def _dataset(outcome: Outcome, name: str, axis: Axis | None) -> data.Dataset:
         population=headline(outcome, name).split(" · ", 2)[-1],
         notes=typeset(notes(outcome, name, decision, timed=False)),
         about={system: _about(outcome, system) for system in systems.names},
-        failed=outcome.failed.get(name, {}),
         judged=judged,
         gates=gates.page_rows(outcome, name, timed=False),
         gates_title=gates.page_title(judged, outcome.experiment.config.baseline),

@@ -55,7 +55,6 @@ class Added:
     population: str = ""
     notes: Sequence[data.Sentence] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
-    failed: Mapping[str, str] = field(default_factory=dict)
     judged: Sequence[GateResult] = ()
     gates: Sequence[data.Gate] = ()
     gates_title: str = ""
@@ -113,7 +112,7 @@ def dataset_of(systems: Systems, name: str, added: Added = Added()) -> data.Data
             }
             for system, means in systems.means.items()
         ],
-        "failed": list(added.failed.items()),
+        "failed": list(systems.failed.items()),
         "gates": list(added.gates),
         "contrasts": {
             "names": list(columns_of(Contrast)),

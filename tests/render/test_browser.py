@@ -15,6 +15,7 @@ import pytest
 import groupgt
 from groupgt.render.page.page import page_bytes
 from groupgt.report.comparison import dataset_of
+from groupgt.report.experiment import page_of
 from groupgt.report.outcomes import page_part
 from tests.browser import SMALL, Tab
 from tests.experiment.test_previous import GOOD, ran, some, then
@@ -549,6 +550,19 @@ def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked
     tab.view("comparison")
     assert tab.text(".verdict").strip().lstrip("▼ \n").startswith(f"{LONG[-1]} is significantly worse than {LONG[0]}")
     assert tab.errors == []
+
+
+def test_systems_that_failed_come_last_beside_each_other(tab: Tab, blocked: Path, tmp_path: Path) -> None:
+    made = page_of(groupgt.run_experiment(blocked.parent / "e.yaml"))
+    for each, failed in zip(made["datasets"], (["down"], ["down", "gone"])):
+        each["failed"] = [(name, f"no server for {each['name']}\nat port 9") for name in failed]
+    (tmp_path / "page.html").write_bytes(page_bytes(made))
+    tab.size(1440)
+    tab.open(tmp_path / "page.html")
+    tab.settled()
+    assert plain(tab.texts(".beside tbody .name-cell")) == [*LONG, "down", "gone"]
+    texts = [f"failed: no server for {name}" for name in ("handbook", "stdlib", "stdlib")]
+    assert plain(tab.texts(".beside .failure")) == texts
 
 
 def plain(texts: list[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_systems_are_sorted_by_their_mean(table: groupgt.Comparison) -> None:
     assert bad is not None
     assert bad.value == pytest.approx(-0.625)
     assert -1 < (bad.low or 0) < -0.625 < (bad.high or 0) < 0
+
+
+def test_systems_that_failed_come_last(table: groupgt.Comparison) -> None:
+    with_failure = replace(table, failed={"late": "no server\nat port 9"})
+    board = standing_table(with_failure)
+    assert board.lines(Screen(80)).splitlines()[4] == "late    failed: no server"
+    assert board.other.rows[3:] == [["late", *[""] * (len(board.other.headers) - 2), "failed: no server"]]
+    # Long reasons wrap beside the name.
+    lines = standing_table(replace(table, failed={"late": "so " * 30})).lines(Screen(40)).splitlines()
+    assert lines[4].startswith("late    failed: so so")
+    assert max(map(columns_of, lines[:7])) <= 40
+    assert lines[5].startswith("        so so")
 
 
 def test_an_axis_of_means_has_no_signs() -> None:

@@ -187,7 +187,10 @@ const isBeside = () => page.datasets.length > 1 && page.datasets.length <= MOST_
 /** Whether the decision is against a system, whose rows are shaded. @param {DatasetOnPage} set @param {string} name */
 const isFocus = (set, name) => ["Blocked", "Worse"].includes(set.decision.badge) && name === set.decision.system;
 
-/** Systems in rows, data sets side by side, their changes on one axis. */
+/** What stands in place of the values of a system that failed. @param {string} why */
+const failure = (why) => `failed: ${visible(why.split("\n")[0])}`;
+
+/** Systems in rows, data sets side by side, their changes on one axis; systems that failed on all of them come last. */
 function beside() {
   const sets = page.datasets;
   const tables = sets.map((/** @type {DatasetOnPage} */ set) => set.standings);
@@ -199,14 +202,19 @@ function beside() {
   const keys = ["mean", "place", "delta", "complete"].filter((key) => key === "place" || (key !== "complete" || sets.length < MOST_BESIDE) && tables.some((/** @type {Standings} */ each) => each.columns.some(([name]) => name === key)));
   const label = (/** @type {Standings} */ each, /** @type {string} */ key) => (each.columns.find(([name]) => name === key) || ["", ""])[1];
   const heads = tables.flatMap((/** @type {Standings} */ each) => keys.map((key) => h("th", { scope: "col", class: key }, key === "place" ? [hidden(each.interval || "bar"), axis(sparse(each.ticks))] : visible(label(each, key)))));
-  const cells = (/** @type {StandingRow | undefined} */ row, /** @type {number} */ place) => [
+  const failed = sets.map((/** @type {DatasetOnPage} */ set) => new Map(set.failed));
+  const cells = (/** @type {StandingRow | undefined} */ row, /** @type {string} */ name, /** @type {number} */ place) => [
     h("td", { class: "set" }, named(sets[place].name)),
-    ...keys.map((key) => h("td", { class: `${key} ${row ? row.kind.replace(" ", "-") : ""}` }, row ? (key === "place" ? changeBar(row, tables[place].ticks) : [row.cells[key] ?? "–", signOf(row.marks[key])]) : key === "mean" ? "–" : "")),
+    ...(failed[place].has(name) ? [h("td", { class: "failure", colspan: keys.length }, failure(failed[place].get(name)))] : valuesIn(row, place)),
   ];
+  const valuesIn = (/** @type {StandingRow | undefined} */ row, /** @type {number} */ place) =>
+    keys.map((key) => h("td", { class: `${key} ${row ? row.kind.replace(" ", "-") : ""}` }, row ? (key === "place" ? changeBar(row, tables[place].ticks) : [row.cells[key] ?? "–", signOf(row.marks[key])]) : key === "mean" ? "–" : ""));
   const first = [...rows.values()].map((row) => /** @type {StandingRow} */ (row.find(Boolean)));
   const body = first.map((/** @type {StandingRow} */ row) =>
-    h("tr", { class: sets.some((/** @type {DatasetOnPage} */ set) => isFocus(set, row.name)) ? "focus" : row.kind === "baseline" ? "baseline" : "" }, h("th", { scope: "row", class: "name-cell" }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null), ...(rows.get(row.name) || []).flatMap(cells))
+    h("tr", { class: sets.some((/** @type {DatasetOnPage} */ set) => isFocus(set, row.name)) ? "focus" : row.kind === "baseline" ? "baseline" : "" }, h("th", { scope: "row", class: "name-cell" }, named(row.base), row.options ? h("span", { class: "options" }, ` ${visible(row.options)}`) : null), ...(rows.get(row.name) || []).flatMap((each, place) => cells(each, row.name, place)))
   );
+  const names = new Set(failed.flatMap((/** @type {Map<string, string>} */ each) => [...each.keys()]));
+  for (const name of names) if (!rows.has(name)) body.push(h("tr", null, h("th", { scope: "row", class: "name-cell" }, named(name)), ...sets.flatMap((/** @type {DatasetOnPage} */ _, /** @type {number} */ place) => cells(undefined, name, place))));
   const { title, baseline } = tables[0];
   const legend = new Map(tables.flatMap((/** @type {Standings} */ each) => each.legend));
   return h(
@@ -254,7 +262,7 @@ function standings(set) {
     h("thead", null, h("tr", null, ...heads)),
     ...ordered.map((row) => standingRow(row, columns, ticks, isFocus(set, row.name))),
     ...set.failed.map((/** @type {[string, string]} */ [name, why]) =>
-      h("tbody", { class: "failed" }, h("tr", null, h("th", { scope: "row", class: "name-cell" }, named(name)), h("td", { colspan: columns.length }, `failed: ${visible(why.split("\n")[0])}`)))
+      h("tbody", { class: "failed" }, h("tr", null, h("th", { scope: "row", class: "name-cell" }, named(name)), h("td", { colspan: columns.length }, failure(why))))
     )
   );
   const signs = legend.map(([kind, words]) => h("span", { class: "sign-of" }, legendSign(kind), words));
