@@ -74,7 +74,7 @@ class Systems:
     by id) then describe the measurement, and `means_of_builds` names systems whose values are means over builds. For
     systems from result folders, `population` names the folders, and `warned` contains their warnings. `passages` maps
     ids to texts, `absent` contains the ground-truth ids missing from the corpus, and `hide` removes secrets from texts.
-    `failed` maps systems without results to the reason.
+    `failed` maps systems without results to the first line of the reason.
 
     Systems are compared with the `baseline` on the metrics in `compared` (default: all). Without a baseline, nothing is
     compared, and means have no confidence intervals. `is_baseline_named` is True if the user chose the baseline, and

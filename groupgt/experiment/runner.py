@@ -274,7 +274,7 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
         passages=outcome.passages.get(dataset, {}),
         absent=frozenset(outcome.absent.get(dataset, [])),
         hide=experiment.hide,
-        failed=outcome.failed.get(dataset, {}),
+        failed={name: why.partition("\n")[0] for name, why in outcome.failed.get(dataset, {}).items()},
     )
 
 

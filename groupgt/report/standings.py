@@ -160,13 +160,8 @@ def table(systems: Systems, gates: Sequence[GateResult] = ()) -> BarTable:
         cells.append([*line, *counts])
     other, bars = markdown_table(systems, rows), bars_of(systems, rows)
     legend = [*_legend(systems, rows, bars), *(f"all {each}" for each in names.shared)]
-    failed = [(name, why_failed(why)) for name, why in systems.failed.items()]
+    failed = [(name, f"failed: {why}") for name, why in systems.failed.items()]
     return BarTable(headers, cells, bars, before, other, legend, has_zero=has_changes, failed=failed)
-
-
-def why_failed(why: str) -> str:
-    """Return the text that stands in place of a failed system's values."""
-    return f"failed: {why.partition(chr(10))[0]}"
 
 
 def _legend(systems: Systems, rows: Sequence[Standing], bars: Sequence[Bar | None]) -> Iterator[str]:
@@ -224,7 +219,7 @@ def markdown_table(systems: Systems, rows: Sequence[Standing]) -> Table:
         if has_counts:
             line.append(row.completed)
         cells.append(line)
-    cells += [[name, *[""] * (len(headers) - 2), why_failed(why)] for name, why in systems.failed.items()]
+    cells += [[name, *[""] * (len(headers) - 2), f"failed: {why}"] for name, why in systems.failed.items()]
     return Table(headers, cells)
 
 
