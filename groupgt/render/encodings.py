@@ -44,7 +44,8 @@ class About:
         """The lines below the title."""
         population = f"n = {self.queries:,} {'query' if self.queries == 1 else 'queries'}"
         first = " · ".join(text for text in (self.metric, population) if text)
-        return [first, f"convention {self.convention}", *([self.note] if self.note else [])]
+        convention = f"convention {self.convention}" if self.convention else ""
+        return [line for line in (first, convention, self.note) if line]
 
 
 def figure_of(
@@ -208,6 +209,12 @@ def stacked_bars(
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
     """Repeat a figure for each value, side by side."""
     return {"facet": nominal(field, title=None, sort=values), "columns": 3, "spec": panel}
+
+
+def span_of(rows: Rows) -> tuple[float, float]:
+    """Return the lowest and highest number of rows with a `value` and its interval, or 0 and 1 if there is only one."""
+    ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
+    return (min(ends), max(ends)) if len(set(ends)) > 1 else (LOWEST, HIGHEST)
 
 
 def heat_map(

@@ -252,10 +252,10 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     return draw.figure_of("outcomes", f"Wins, ties and losses against {baseline}", about, spec, rows, columns, text)
 
 
-def slices(rows: Rows, about: About, domain: tuple[Any, Any] = (draw.LOWEST, draw.HIGHEST)) -> Figure:
+def slices(rows: Rows, about: About, domain: tuple[Any, Any] | None = None) -> Figure:
     """Draw the mean of each system in each slice, from rows of `slice`, `system`, `value` and `queries`."""
     values = [f"{row['system']} where {row['slice']} {fixed(row['value'])}" for row in rows if row["value"] is not None]
-    body = draw.heat_map("slice", "system", domain, counted=True)
+    body = draw.heat_map("slice", "system", domain or draw.span_of(rows), counted=True)
     filled = [{**row, "text": fixed(row["value"], 2)} for row in rows]
     columns = {"slice": "slice", "system": "system", "value": "mean", "queries": "queries"}
     text = f"Means of {about.metric} by slice: {shortlist(values)}."

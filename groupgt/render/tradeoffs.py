@@ -22,10 +22,8 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
         text += f". Best: {fixed(best['value'])} at {place if len(parameters) > 1 else best['x']}"
     if len(parameters) > 1:
-        ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
         # Differences have distinct colors if they are large relative to the CIs.
-        domain = (min(ends), max(ends)) if len(set(ends)) > 1 else (draw.LOWEST, draw.HIGHEST)
-        body = draw.heat_map("y", "x", domain, titles=(parameters[1], parameters[0]), digits=3)
+        body = draw.heat_map("y", "x", draw.span_of(rows), titles=(parameters[1], parameters[0]), digits=3)
         filled = [{**row, "text": fixed(row["value"], 3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {_both(parameters)}"

@@ -276,3 +276,11 @@ def test_the_curve_of_interpolated_precision() -> None:
     rows = result.plot("iprec").rows
     assert [row[1] for row in rows] == [step / 10 for step in range(11)]
     assert [row[2] for row in rows] == [1.0] * 6 + [pytest.approx(2 / 3)] * 5
+
+
+def test_a_color_scale_spans_the_data_and_no_convention_has_no_line() -> None:
+    rows = [{"slice": "a", "system": name, "value": value, "queries": 3} for name, value in (("x", 0.2), ("y", 0.7))]
+    spec = figures.slices(rows, encodings.About("", 3, "", "")).spec
+    assert spec["title"]["subtitle"] == ["n = 3 queries"]
+    scales = [layer["encoding"]["color"]["scale"] for layer in spec["layer"] if "color" in layer["encoding"]]
+    assert {tuple(scale["domain"]) for scale in scales} == {(0.2, 0.7)}

@@ -160,9 +160,10 @@ function slicesFigure(set, metric) {
       return { slice: `${short(part.by, 30)} = ${short(part.value, 40)} (${part.queries.toLocaleString("en")})`, system: visible(system.name), value, queries: part.queries, text: part.texts[place][metric] };
     })
   );
-  const { label, bounded } = set.metrics[metric];
+  const { label } = set.metrics[metric];
   const numbers = rows.map((/** @type {Plain} */ row) => row.value).filter(known);
-  const domain = bounded ? [0, 1] : [0, Math.max(...numbers) || 1];
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  const domain = low < high ? [low, high] : [0, 1];
   const drawing = set.drawings.slices;
   return figure({
     id: "slices",
