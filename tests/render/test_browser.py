@@ -555,7 +555,7 @@ def test_several_data_sets_have_one_badge_and_keep_the_subject(tab: Tab, blocked
 def test_systems_that_failed_come_last_beside_each_other(tab: Tab, blocked: Path, tmp_path: Path) -> None:
     made = page_of(groupgt.run_experiment(blocked.parent / "e.yaml"))
     for each, failed in zip(made["datasets"], (["down"], ["down", "gone"])):
-        each["failed"] = [(name, f"no server for {each['name']}\nat port 9") for name in failed]
+        each["failed"] = [(name, f"no server for {each['name']}") for name in failed]
     (tmp_path / "page.html").write_bytes(page_bytes(made))
     tab.size(1440)
     tab.open(tmp_path / "page.html")
@@ -563,6 +563,28 @@ def test_systems_that_failed_come_last_beside_each_other(tab: Tab, blocked: Path
     assert plain(tab.texts(".beside tbody .name-cell")) == [*LONG, "down", "gone"]
     texts = [f"failed: no server for {name}" for name in ("handbook", "stdlib", "stdlib")]
     assert plain(tab.texts(".beside .failure")) == texts
+
+
+def test_ticks_do_not_touch_and_the_active_tab_is_whole(tab: Tab, tmp_path: Path, blocked: Path) -> None:
+    made = page_of(groupgt.run_experiment(blocked.parent / "e.yaml"))
+    made["datasets"] = made["datasets"][:1]
+    ticks = [(10.5, "−0.10", False), (39.0, "−0.05", False), (67.8, "0", True), (96.7, "+0.05", False)]
+    made["datasets"][0]["standings"]["ticks"] = ticks
+    (tmp_path / "page.html").write_bytes(page_bytes(made))
+    tab.size(1280)
+    tab.open(tmp_path / "page.html")
+    tab.settled()
+    edges = "[...document.querySelectorAll('.axis text')].map((each) => each.getBoundingClientRect())"
+    assert tab.run(f"{edges}.every((box, place, all) => !place || box.left - all[place - 1].right > 3)")
+    tab.size(320)
+    for view in ("questions", "overview"):
+        tab.view(view)
+        assert tab.run(
+            "(() => { const [bar, tab] = ['.top nav', '.top nav [aria-current]'].map((each) =>"
+            " document.querySelector(each).getBoundingClientRect());"
+            " return tab.left >= bar.left - 1 && tab.right <= bar.right + 1; })()"
+        )
+    assert tab.errors == []
 
 
 def plain(texts: list[str]) -> list[str]:

@@ -54,6 +54,7 @@ async function show() {
   if (!app) return;
   const main = h("main", { id: "main", class: view }, ...content);
   app.replaceChildren(header(), main, footer());
+  app.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   app.dataset.shown = location.hash;
   bubble.hidden = true;
   const title = main.querySelector("h1")?.textContent || "";

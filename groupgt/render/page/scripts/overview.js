@@ -188,7 +188,7 @@ const isBeside = () => page.datasets.length > 1 && page.datasets.length <= MOST_
 const isFocus = (set, name) => ["Blocked", "Worse"].includes(set.decision.badge) && name === set.decision.system;
 
 /** What stands in place of the values of a system that failed. @param {string} why */
-const failure = (why) => `failed: ${visible(why.split("\n")[0])}`;
+const failure = (why) => `failed: ${visible(why)}`;
 
 /** Systems in rows, data sets side by side, their changes on one axis; systems that failed on all of them come last. */
 function beside() {
@@ -305,9 +305,18 @@ function sparse(ticks) {
   return ticks.map(([at, text, isZero], place) => [at, isZero || ((place === 0 || place === ticks.length - 1) && (!zero || Math.abs(at - zero[0]) >= APART)) ? text : "", isZero]);
 }
 
+// The width of a character on the narrowest axis, in percent, by which labels were chosen.
+const CHAR = 100 / 22;
+
+/** Where the label of a tick stands: in the middle above it, or at an end of the axis. @param {number} at @param {string} text @returns {[number, string]} */
+function labelAt(at, text) {
+  const half = (text.length * CHAR) / 2;
+  return at < half ? [0, "start"] : at > 100 - half ? [100, "end"] : [at, "middle"];
+}
+
 /** Ticks above the bars. @param {[number, string, boolean][]} ticks */
 function axis(ticks) {
-  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { class: isZero ? null : "end", x: `${at}%`, y: 10, "text-anchor": at < 20 ? "start" : at > 90 ? "end" : "middle" }, text)]));
+  return svg("svg", { class: "axis", height: 20, "aria-hidden": "true" }, ...ticks.flatMap(([at, text, isZero]) => [svg("line", { class: isZero ? "zero" : "tick", x1: `${at}%`, x2: `${at}%`, y1: 14, y2: 20 }), svg("text", { class: isZero ? null : "end", x: `${labelAt(at, text)[0]}%`, y: 10, "text-anchor": labelAt(at, text)[1] }, text)]));
 }
 
 /** A difference with its CI, on the axis of all rows. @param {StandingRow} row @param {[number, string, boolean][]} ticks */
