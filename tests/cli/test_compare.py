@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = call(capsys, "compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2", "--by", "type")
-    assert "recall@2: change by type" in out
+    assert "recall@2: delta by type" in out
     assert "0/1/1" not in out
     out, err = call(
         capsys, "compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2", "--by", "type", "--details"
@@ -28,7 +28,7 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     # recall@2 of q1 is 1/2 and 0, of q2 it is 1 in both.
     assert "-0.250" in out
     assert "0/1/1" in out
-    assert "recall@2: change by type" in out
+    assert "recall@2: delta by type" in out
     assert err == ""
 
 

@@ -267,7 +267,7 @@ def read_tables(book: Book, medium: str, text: str, cutoff: int) -> None:
 def read_interval(book: Book, medium: str, system: str, metric: str, row: Mapping[str, str]) -> None:
     """Read a mean, and the intervals that a row has."""
     book.text(medium, system, metric, "mean", row["mean"])
-    for header, (low, high) in {"95% CI": ("low", "high"), "95% CI of change": ("delta low", "delta high")}.items():
+    for header, (low, high) in {"95% CI": ("low", "high"), "95% CI of delta": ("delta low", "delta high")}.items():
         ends = row.get(header, "").split(" to ")
         if len(ends) == 2:
             book.text(medium, system, metric, low, ends[0])
@@ -278,8 +278,8 @@ def read_detail(book: Book, medium: str, system: str, metric: str, row: Mapping[
     """Read a row of all that is known of a difference."""
     book.text(medium, system, metric, "n", row["queries"])
     read_interval(book, medium, system, metric, row)
-    if row["change"] != "baseline":
-        book.text(medium, system, metric, "delta", row["change"])
+    if row["delta"] != "baseline":
+        book.text(medium, system, metric, "delta", row["delta"])
         wins, _, losses = row["wins/ties/losses"].split("/")
         book.text(medium, system, metric, "wins", wins)
         book.text(medium, system, metric, "losses", losses)

@@ -29,7 +29,7 @@ def test_where_lower_is_better_an_empty_ranking_is_undefined() -> None:
 
 
 def test_repeats_are_kept_by_autorag_and_by_metrics_of_texts_alone() -> None:
-    with pytest.raises(groupgt.ConfigError, match=r"not recall\.trec;"):
+    with pytest.raises(groupgt.ConfigError, match=r"recall\.trec: duplicates=keep"):
         groupgt.evaluate(TRUTH, RUN, ["recall.trec", "precision"], policy={"duplicates": "keep"})
     run = {"met": [("a", 1.0)]}
     texts = {"a": "one two", "b": "three", "c": "four"}

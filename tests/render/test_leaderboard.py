@@ -35,7 +35,7 @@ def table() -> groupgt.Comparison:
 
 def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
     (board,) = leaderboards(table)
-    assert board.headers == ["system", "mrr", "recall@1", "recall@3"]
+    assert board.headers == ["run", "mrr", "recall@1", "recall@3"]
     cells = {row[0]: row[1:] for row in board.rows}
     # near: (15 + 1/3) ÷ 16 and 15 ÷ 16; bad: 1/3 and 0.
     assert cells["near"] == ["0.958", "0.938", "1.000"]
@@ -129,7 +129,7 @@ def test_a_pair_has_its_mark_at_the_p_that_decides(table: groupgt.Comparison) ->
     header = next(row for row in rows if row[:2] == ["mrr", "against"])
     pairs = {tuple(row[:2]): dict(zip(header, row)) for row in rows if len(row) == len(header) and row != header}
     apart, close = pairs["near", "bad"], pairs["near", "good"]
-    assert not apart["change"].endswith("▲")
+    assert not apart["delta"].endswith("▲")
     assert not apart["p"].endswith("▲")
     assert apart["p (step-down maximum)"].endswith("▲")
     assert not close["p (step-down maximum)"].endswith("▲")
