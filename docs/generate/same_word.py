@@ -203,8 +203,8 @@ def _published() -> list[str]:
                     )
     return [
         "[Axion's](https://github.com/ax-foundry/axion) documentation (*Retrieval Metrics*) and a lesson called "
-        "*Retrieval Quality Metrics* contain the formulas of the `trec` convention, except that a repeated id earns "
-        "credit twice in NDCG. Some printed numbers do not follow from their source's own formulas:",
+        "*Retrieval Quality Metrics* give the formulas of the `trec` convention, except that a repeated id earns "
+        "credit twice in their NDCG. Some printed numbers do not follow from their source's own formulas:",
         table(["source", "metric", "printed", "by its own formula", "groupgt"], rows),
         f"The other {agreed} printed numbers follow from their formulas.",
     ]

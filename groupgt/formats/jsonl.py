@@ -231,7 +231,9 @@ def run_of_records(source: Source, records: Iterable[tuple[str, Record]], faults
     if what := next((what for what, both in mixed.items() if both <= kinds), None):
         raise DataError(f"{source.path}: some lines have {what}; use the same keys on every line")
     if len(builders) > 1 and None in builders:
-        raise DataError(f"{source.path}: some rows have a trial and some do not; number the trials in all rows")
+        raise DataError(
+            f"{source.path}: some rows have a trial and some do not; give every row the number of its trial"
+        )
     if not builders:
         return builders[None].run(source)
     is_build = fields.trial_column(numbered_by, str(source.path)) == fields.BUILD

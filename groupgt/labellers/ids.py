@@ -17,7 +17,7 @@ class Options:
 
 
 class Named(Labeller):
-    """Matches names that are equal byte for byte, whether they are ids, spans or parents."""
+    """Matches ids, spans or parents whose names are identical, byte for byte."""
 
     reads_results = False
 

@@ -126,7 +126,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
             continue
         number = finite_number(default)
         if number is None:
-            raise MetricError(f"{where}: expected a number as its default, or choices (Literal[…]), found {default!r}")
+            raise MetricError(f"{where}: expected a numeric default or a Literal[…] annotation, found {default!r}")
         made = Parameter(parameter.name, number, words(hint), _within(**limits(hint)))
         if not made.holds(number):
             raise MetricError(f"{where}: expected {made.expected} as its default, found {default!r}")

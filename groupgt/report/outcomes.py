@@ -147,7 +147,7 @@ def _first_queries(result: Outcomes) -> Iterator[Entries]:
 
 
 def _groups(result: Outcomes, qid: str) -> tuple[float, int]:
-    """Return how many groups of a query are covered, as a mean over trials, and how many groups it has."""
+    """Return how many of a query's groups are covered (averaged over trials), and how many it has in total."""
     failures = result.failures
     part = views.part_of(failures.truth.judgments.group_query, failures.truth.index[qid])
     covered = failures.covered[part, 0]
