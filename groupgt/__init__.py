@@ -30,8 +30,9 @@ if TYPE_CHECKING:  # `as` makes a name public for type checkers
     from groupgt.evaluation.depth import Depths as Depths, depth as depth
     from groupgt.evaluation.evaluate import evaluate as evaluate, label as label
     from groupgt.evaluation.identify import Identified as Identified, identify as identify
+    from groupgt.evaluation.listing import misses as misses
     from groupgt.evaluation.reading import read_ground_truth as read_ground_truth, read_run as read_run
-    from groupgt.evaluation.missed import Misses as Misses, misses as misses
+    from groupgt.evaluation.missed import Misses as Misses
     from groupgt.evaluation.result import Evaluation as Evaluation, Repeated as Repeated
     from groupgt.evaluation.runs import Evaluations as Evaluations, evaluate_runs as evaluate_runs
     from groupgt.evaluation.score import score as score
@@ -65,7 +66,8 @@ _NAMES = {
     "evaluation.evaluate": "evaluate label",
     "evaluation.identify": "Identified identify",
     "evaluation.reading": "read_ground_truth read_run",
-    "evaluation.missed": "Misses misses",
+    "evaluation.listing": "misses",
+    "evaluation.missed": "Misses",
     "evaluation.result": "Evaluation Repeated",
     "evaluation.runs": "Evaluations evaluate_runs",
     "evaluation.score": "score",
