@@ -73,7 +73,7 @@ def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
     rows = [list(map(str.strip, line.split("|")[1:-1])) for line in summary.splitlines() if line.startswith("| new")]
     assert rows == [["new", "0.000", "**−1.000▼ (−1.000 to −0.796)**", "<0.001", "20 / 0", "0/20"]]
     assert "<details><summary>Look at these 3 queries first (lost by new)</summary>" in summary
-    assert re.search(r"\| \*\*q0\*\* +\| 1\.000 → 0\.000 +\| why +\| a, not retrieved, was 1 \|", summary)
+    assert re.search(r"\| \*\*q0\*\* +\| 1\.000 → 0\.000 +\| why +\| group 1: a, not retrieved, was 1 \|", summary)
 
 
 def test_silence_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

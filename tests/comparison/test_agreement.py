@@ -18,7 +18,7 @@ from groupgt.errors import MetricError
 from groupgt.experiment.config import Gate
 from groupgt.experiment.gates import _relative
 from groupgt.experiment.outcome import GateResult
-from groupgt.render.tables import MARK
+from groupgt.render.tables import BETTER, WORSE
 from groupgt.report.contrasts import delta_text
 from groupgt.report.decision import decide
 from tests.comparison.slowly import NEEDS_SCIPY
@@ -58,7 +58,7 @@ def test_one_decision(test: Any, correction: Any) -> None:
             low, high = each.delta_interval
             assert math.isnan(low) or each.significant == (not low <= 0 <= high)
             assert each.significant == (each.p_value <= alpha)
-            assert delta_text(each).endswith(MARK) == each.significant
+            assert delta_text(each).endswith((BETTER, WORSE)) == each.significant
             seen.add((each.standing, math.isnan(low)))
         standings = {contrast.standing for contrast in table.against_baseline.values()}
         state = "gain" if "better" in standings else "loss" if "worse" in standings else ""

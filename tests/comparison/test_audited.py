@@ -128,12 +128,12 @@ def test_stars_intervals_and_sentences_agree(tmp_path: Path, snapshot: Snapshot)
     # Twelve queries are `few`, of which fewer than ten are audited: nothing is concluded.
     few = next(part for part in comparison.slices if part.value == "few")
     assert all(math.isnan(row.mean) and not row.significant for row in few.rows)
-    assert "pairs: p-values corrected (holm)" in str(comparison)
+    assert "pairs: p-values corrected (Holm)" in str(comparison)
     assert comparison.headroom == []
     shown = str(comparison)
     snapshot(shown.splitlines()[0])
     assert (
-        "t test of differences corrected by the audit, p-values corrected (holm) for 2 comparisons per metric" in shown
+        "t test of differences corrected by the audit, p-values corrected (Holm) for 2 comparisons per metric" in shown
     )
     assert "corrected by an audit of 40 of 120 queries, a recorded random sample" in shown
     assert "each difference is corrected on its own" in shown

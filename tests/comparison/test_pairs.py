@@ -104,7 +104,7 @@ def test_pairs_out_of_reach_are_told() -> None:
 
     # Six pairs, 1 ÷ 100 each: .06; 119 resamples give 6 ÷ 120 = .05.
     why = "99 resamples cannot give a p-value below 0.06 for 6 comparisons, but alpha is 0.05. Use at least 119"
-    line = "pairs: p-values corrected (holm) for 6 comparisons; none can be significant, because "
+    line = "pairs: p-values corrected (Holm) for 6 comparisons; none can be significant, because "
     assert f"{line}{why} resamples" in " ".join(told(correction="holm").split())
     together = told()
     assert "pairs: p-values corrected (step-down maximum) for 6 comparisons" in together

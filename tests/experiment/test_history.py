@@ -365,7 +365,7 @@ def test_reports_compare_as_the_folders_did(
     assert "alpha 0.01" in told.out
     main(["report", str(first), "--alpha", "0.2", "--correction", "holm", "--details"])
     out = capsys.readouterr().out
-    assert "p-values corrected (holm) for 1 comparison; " in out
+    assert "p-values corrected (Holm) for 1 comparison; " in out
     assert "for 1 comparison; alpha 0.2" in out
 
 
