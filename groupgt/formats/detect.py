@@ -323,6 +323,10 @@ def _detect(source: Source, *, is_truth: bool) -> Format:
 
     if (recognized is None or recognized.name == "trec") and known.is_table(source):
         return known.BY_NAME["csv"]
+    # Cells of a table can have as many words as results have columns.
+    is_of_words = kind == "run" and recognized is not None and recognized.name == "trec"
+    if is_of_words and b"," in source.first_line and not any(map(trec.is_result, words.first_lines(source))):
+        return known.BY_NAME["csv"]
     if recognized is None and (not is_truth or kind == EMPTY):
         # Text of unknown shape: the reader of TREC files reports the errors of each line.
         return known.BY_NAME["trec"]

@@ -457,3 +457,10 @@ def test_keys_of_results_by_query_are_asked_about(tmp_path: Path, result: dict[s
     with pytest.raises(groupgt.DataError) as caught:
         groupgt.read_run(put(tmp_path / "r.json", json.dumps({"q1": [result]})))
     assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_a_table_of_prose_with_unknown_columns_is_no_run(tmp_path: Path) -> None:
+    text = "ref,ask,page\nq1,How do I book a ferry to the island?,a\nq2,When does the last ferry leave the harbor?,b\n"
+    (tmp_path / "gold.csv").write_text(text)
+    with pytest.raises(groupgt.DataError, match=r"columns qid, retrieval_gt are missing.*found ref, ask, page"):
+        groupgt.read_ground_truth(tmp_path / "gold.csv")
