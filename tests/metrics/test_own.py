@@ -225,8 +225,8 @@ def test_numbers_without_a_range_are_finite_and_keep_their_text() -> None:
     [
         (lambda hits, h: None, "the parameter h needs a name and a default"),
         (lambda hits, *more: None, "the parameter more needs a name and a default"),
-        (lambda hits, form="linear": None, r"form: expected a number as its default, or choices \(Literal\[…\]\)"),
-        (lambda hits, flag=True: None, "flag: expected a number as its default"),
+        (lambda hits, form="linear": None, r"form: expected a numeric default or a Literal\[…\] annotation"),
+        (lambda hits, flag=True: None, "flag: expected a numeric default"),
     ],
 )
 def test_parameters_that_are_none(function: Any, words: str) -> None:
