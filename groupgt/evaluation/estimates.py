@@ -47,6 +47,8 @@ from groupgt.model.values import summed
 
 # Beyond this many degrees of freedom, Student's quantile comes from a series expansion.
 MANY_DEGREES = 1000
+# From this many on, the expansion is near enough for Newton's steps, which end this close to the quantile (relatively).
+ENOUGH_DEGREES, CLOSE = 10, 1e-12
 
 
 def normal_quantile(level: float) -> float:
@@ -63,22 +65,28 @@ def wilson(share: float, count: float, level: float) -> tuple[float, float]:
     return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1 << 10)
 def student_quantile(level: float, degrees: int) -> float:
     """Return the t such that a Student's t variable lies within ±t with probability `level`.
 
     Uses bisection on the distribution function, a finite sum for integer degrees of freedom (Abramowitz & Stegun 26.7.3
-    and 26.7.4), or the Cornish-Fisher expansion beyond 1,000 degrees of freedom.
+    and 26.7.4), or the Cornish-Fisher expansion beyond 1,000 degrees of freedom. Newton's steps from the expansion find
+    where to bisect.
     """
     z = normal_quantile(level)
+    near = z + (z**3 + z) / 4 / degrees + (5 * z**5 + 16 * z**3 + 3 * z) / 96 / degrees**2
     if degrees > MANY_DEGREES:
-        first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-        return z + first / degrees + second / degrees**2
-    low, high = z, 2 * z + 1
+        return near
+    peak = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi * degrees)
+    for _ in range(4 if degrees >= ENOUGH_DEGREES else 0):
+        density = 2 * peak * (1 + near * near / degrees) ** (-(degrees + 1) / 2)
+        near += (level - student_within(near, degrees)) / density
+    low, high = near * (1 - CLOSE), near * (1 + CLOSE)
+    if not student_within(low, degrees) < level <= student_within(high, degrees):
+        low, high = z, 2 * z + 1
     while student_within(high, degrees) < level:
         high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if student_within(middle, degrees) < level else (low, middle)
     return high
 
