@@ -205,7 +205,7 @@ function beside() {
   const failed = sets.map((/** @type {DatasetOnPage} */ set) => new Map(set.failed));
   const cells = (/** @type {StandingRow | undefined} */ row, /** @type {string} */ name, /** @type {number} */ place) => [
     h("td", { class: "set" }, named(sets[place].name)),
-    ...(failed[place].has(name) ? [h("td", { class: "failure", colspan: keys.length }, failure(failed[place].get(name)))] : valuesIn(row, place)),
+    ...(failed[place].has(name) ? [h("td", { class: "failure", colspan: keys.length }, failure(failed[place].get(name) || ""))] : valuesIn(row, place)),
   ];
   const valuesIn = (/** @type {StandingRow | undefined} */ row, /** @type {number} */ place) =>
     keys.map((key) => h("td", { class: `${key} ${row ? row.kind.replace(" ", "-") : ""}` }, row ? (key === "place" ? changeBar(row, tables[place].ticks) : [row.cells[key] ?? "–", signOf(row.marks[key])]) : key === "mean" ? "–" : ""));
