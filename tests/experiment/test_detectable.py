@@ -195,7 +195,7 @@ def test_without_values_it_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixt
     file.write_text(text.replace("b: {use: results, with: {path: b.jsonl}}", "b: bm25"), encoding="utf-8")
     first, second, *_ = said(capsys, str(file))
     assert first.endswith("b on d: its sensitivity is unknown, because this system has no earlier run")
-    assert "* on d: with 30 queries, this gate catches a drop of" in second
+    assert "* on d: with 30 queries, this gate catches a true drop of" in second
     # Results that are elsewhere are not fetched before a run.
     file.write_text(FILE.replace("path: b.jsonl", "path: s3://bucket/b.jsonl"), encoding="utf-8")
     assert said(capsys, str(file))[0].endswith(
@@ -223,7 +223,7 @@ def test_power_says_it_of_a_result_folder(
     told = capsys.readouterr()
     assert "b against a: 60 queries have" in told.out.replace("\u00a0", " ")
     lines = [line for line in told.out.splitlines() if line.startswith("gate")]
-    assert "b on d: with 60 queries, this gate catches a drop of 0.1" in lines[0]
+    assert "b on d: with 60 queries, this gate catches a true drop of 0.1" in lines[0]
     snapshot(lines[0])
     assert len(lines) == 6
     # One system has no power, but gates.

@@ -107,9 +107,9 @@ def test_what_is_worse_and_what_is_better(tmp_path: Path) -> None:
     main_run = then(tmp_path, {"a": GOOD, "b": BAD, "c": GOOD})
     outcome = ran(tmp_path / "now", {"a": GOOD, "b": GOOD, "c": BAD}, against=main_run)
     first, second, *_ = verdict(outcome)
-    assert first.startswith("c is significantly worse than in the previous run: -0.7500 in mrr (")
-    assert "after correction (holm) for 3 comparisons" in first
-    assert second.startswith("b is significantly better than in the previous run: +0.7500 in mrr (")
+    assert first.startswith("c is significantly worse than in the previous run: −0.750 in mrr (")
+    assert "after correction (Holm) for 3 comparisons" in first
+    assert second.startswith("b is significantly better than in the previous run: +0.750 in mrr (")
     contrasts = outcome.against["one"].contrasts()
     assert {name: round(each.delta, 4) for name, each in contrasts.items()} == {"a": 0.0, "b": 0.75, "c": -0.75}
     assert (contrasts["c"].losses, contrasts["b"].wins, contrasts["a"].ties) == (16, 16, 16)
@@ -450,9 +450,9 @@ def test_the_page_has_each_system_beside_its_previous_version(tmp_path: Path, sn
     (system,) = part["systems"]
     assert (system["name"], system["lost"], system["more_lost"]) == ("a", QIDS[4:14], 2)
     assert (system["gained"], system["more_gained"]) == ([], 0)
-    assert system["rows"][0][:5] == ["recall@1", "16", "1.0000", "0.2500", "-0.7500*"]
+    assert system["rows"][0][:5] == ["recall@1", "16", "1.000", "0.250", "−0.750▼"]
     assert "".join(system["verdict"][0]["parts"]).startswith(
-        "a is significantly worse than in the previous run: -0.7500"
+        "a is significantly worse than in the previous run: −0.750"
     )
     snapshot(part["notes"])
     assert page_of(ran(tmp_path / "alone", {"a": GOOD}))["datasets"][0]["previous"] is None
