@@ -143,8 +143,8 @@ def test_the_previous_run_can_be_chosen(tab: Tab, tmp_path: Path) -> None:
     tab.settled()
     rows = [row.split("\t") for row in tab.texts("main table tbody tr")]
     assert [row[:5] for row in rows] == [
-        ["mrr@4", "16", "1.0000", "0.8594", "\u22120.1406"],
-        ["recall@1", "16", "1.0000", "0.8125", "\u22120.1875"],
+        ["mrr@4", "16", "1.000", "0.859", "\u22120.141"],
+        ["recall@1", "16", "1.000", "0.812", "\u22120.188"],
     ]
     assert "No significant difference from the previous run" in tab.texts(".verdict li")[0]
     tab.choose("#second", "b")
