@@ -427,7 +427,7 @@ def _without_unanswerable(table: Table, roles: dict[str, str]) -> tuple[Table, d
     rows = [row for row in range(len(documents)) if row not in absent]
     kept = replace(
         table,
-        column=lambda name: [table.column(name)[row] for row in rows],
+        column=lambda name: list(map(table.column(name).__getitem__, rows)),
         place=lambda row: table.place(rows[row]),
     )
     return kept, {qids[row]: texts.get(qids[row]) for row in sorted(absent)}
